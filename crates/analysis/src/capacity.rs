@@ -70,7 +70,7 @@ pub struct Capacity {
     pub erratic: Option<Erratic>,
     /// Responses per second in closed loop, at the limit.
     pub saturated_per_s: Option<f64>,
-    /// Cores that its services used at the limit.
+    /// Cores that the services used at the limit.
     pub saturated_cores: Option<f64>,
     /// Whether the capacity is a lower bound: the client was the limit, or no request failed and nothing else
     /// is limited.
@@ -121,13 +121,13 @@ impl LimitedBy {
 /// A limit that broke far below rates at which it held.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Erratic {
-    /// The lowest rate at which it broke, in requests per second.
+    /// The lowest rate at which a limit broke, in requests per second.
     pub broke_per_s: f64,
     /// The rate at which windows near the crossing meet the limit.
     pub met_per_s: f64,
     /// The highest measured rate below `broke_per_s` at which the limits held. `None` if there is none.
     pub held_per_s: Option<f64>,
-    /// Whether the load generator or its connections were the limit where it broke.
+    /// Whether the load generator or its connections were the bottleneck at that rate.
     pub by_client: bool,
 }
 
@@ -151,7 +151,7 @@ pub struct RatePoint {
     pub cores: Option<f64>,
     /// Whether all limits held. `None` if there were too few requests.
     pub held: Option<bool>,
-    /// Whether the load generator or its connections were the limit.
+    /// Whether the load generator or its connections were the bottleneck.
     #[serde(skip)]
     is_limited: bool,
 }

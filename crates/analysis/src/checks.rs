@@ -264,7 +264,7 @@ impl<'a> Variant<'a> {
         total(&self.slices, of)
     }
 
-    /// Names of its services, in start order.
+    /// Names of the services, in start order.
     fn services(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let started = self.trials.first().map(|trial| trial.started.services.as_slice());
         started.unwrap_or_default().iter().map(|service| service.service.as_str())

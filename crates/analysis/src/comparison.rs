@@ -99,7 +99,7 @@ pub struct Comparison {
     pub candidate: usize,
     /// The metric of the verdict.
     pub metric: Metric,
-    /// Candidate over baseline with its interval. `None` if it is invalid or without success, with fewer than
+    /// Candidate over baseline with its interval. `None` if invalid or without success, with fewer than
     /// four blocks or no spread between them, and before the single look of an experiment that looks once.
     pub estimate: Option<Estimate>,
     /// Lower bound of the ratio of capacities, if the load generator or its connections limited only the
@@ -345,9 +345,9 @@ pub struct Difference {
     pub unit: Unit,
     /// Mean of the blocks' differences.
     pub value: f64,
-    /// Lower end of its interval, by t with the critical value of the ratio.
+    /// Lower end of the interval, by t with the critical value of the ratio.
     pub low: f64,
-    /// Upper end of its interval.
+    /// Upper end of the interval.
     pub high: f64,
 }
 

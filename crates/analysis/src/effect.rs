@@ -43,7 +43,7 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// Whether it is an interaction with a verdict of a difference.
+    /// Whether the effect is an interaction with a verdict of a difference.
     pub fn interacts(&self) -> bool {
         self.kind == Kind::Interaction && self.outcome.differs()
     }

@@ -52,7 +52,7 @@ pub struct Essentials {
     pub environment: Environment,
     /// Mark of the plan.
     pub plan: String,
-    /// Further conditions of its figures.
+    /// Further conditions of the figures.
     pub conditions: Conditions,
     /// The metric of the verdict.
     pub metric: Metric,

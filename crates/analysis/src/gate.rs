@@ -35,7 +35,7 @@ pub enum Ruling {
 pub struct Judgement {
     /// The limit.
     pub limit: Limit,
-    /// The comparison or variant it applies to.
+    /// The comparison or variant that the limit applies to.
     pub subject: Subject,
     /// Label of the comparison, or name of the variant.
     pub name: String,

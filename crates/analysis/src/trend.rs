@@ -61,16 +61,16 @@ pub struct Trend {
 /// Name and time of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stamp {
-    /// Name of its folder.
+    /// Name of the record's folder.
     pub name: String,
-    /// When it was made, RFC 3339 in UTC.
+    /// When the record was made, RFC 3339 in UTC.
     pub created: String,
 }
 
 /// Consecutive records with the same plan and conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stretch {
-    /// Index of its first record.
+    /// Index of the first record.
     pub first: usize,
     /// Mark of the plan.
     pub plan: String,
@@ -109,9 +109,9 @@ pub struct Point {
     pub record: usize,
     /// The ratio or the figure.
     pub value: f64,
-    /// Its interval. For a figure, 95 % based only on its blocks.
+    /// Interval of the value. For a figure, 95 % based only on its blocks.
     pub interval: Option<(f64, f64)>,
-    /// Standard error of its logarithm.
+    /// Standard error of the logarithm.
     pub standard_error: Option<f64>,
     /// Number of blocks.
     pub blocks: u32,

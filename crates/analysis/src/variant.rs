@@ -29,15 +29,15 @@ pub struct Variant {
     /// Expected responses per second: geometric mean over trials. In open loop this is the given rate, if the
     /// variant kept up.
     pub throughput_per_s: Option<f64>,
-    /// CPU time of all its services per expected response in microseconds: geometric mean over trials.
+    /// CPU time of all services per expected response in microseconds: geometric mean over trials.
     pub cpu_us_per_request: Option<f64>,
     /// CPU time per expected response of each service, in microseconds.
     pub service_cpu_us_per_request: BTreeMap<String, f64>,
     /// Cost of each service, in start order.
     pub services: Vec<ServiceCost>,
-    /// Average number of processor cores that its services kept busy.
+    /// Average number of processor cores that the services kept busy.
     pub busy_cores: Option<f64>,
-    /// Peak resident memory of its services in bytes: median over trials.
+    /// Peak resident memory of the services in bytes: median over trials.
     pub peak_rss_bytes: Option<u64>,
     /// Quantiles of the response time in open loop, as far as every trial has enough requests.
     pub response_time: Vec<ResponseTime>,
@@ -60,7 +60,7 @@ pub struct Variant {
     pub status: BTreeMap<u16, u64>,
     /// Results by request. Empty if the load has one request.
     pub endpoints: Vec<Endpoint>,
-    /// Outcome of its requests, if none succeeded.
+    /// Outcome of the requests, if none succeeded.
     pub no_success: Option<NoSuccess>,
     /// Each metric that is not a quantile: geometric mean over trials, or the median for metrics with one
     /// value per trial.
@@ -90,7 +90,7 @@ pub struct ResponseTime {
     pub metric: Metric,
     /// The quantile in µs: geometric mean over trials.
     pub us: f64,
-    /// Whether it is a lower bound, because requests of a trial were abandoned or never sent.
+    /// Whether the value is a lower bound, because requests of a trial were abandoned or never sent.
     pub at_least: bool,
 }
 
@@ -284,17 +284,17 @@ pub struct ServiceCost {
     /// CPU time per expected response in microseconds: the variant's, split by `cpu_share`, so that services
     /// add up to it. `None` if no request succeeded.
     pub cpu_us_per_request: Option<f64>,
-    /// Its share of the CPU time of all services of the variant. `None` if they used none.
+    /// Share of the CPU time of all services of the variant. `None` if they used none.
     pub cpu_share: Option<f64>,
     /// Peak resident memory in bytes, with shared pages of its processes counted once: median over trials.
     /// `None` in records without memory per service.
     pub peak_rss_bytes: Option<u64>,
-    /// Number of its processes after the last measured slice: median over trials.
+    /// Number of processes after the last measured slice: median over trials.
     pub processes: u32,
-    /// Number of its processes with at least a tenth of the busiest one's CPU time: median over trials.
+    /// Number of processes with at least a tenth of the busiest one's CPU time: median over trials.
     /// `None` in records without CPU time per process.
     pub serving: Option<u32>,
-    /// Number of workers it was configured to run. `None` if none was configured.
+    /// Configured number of workers. `None` if none was configured.
     pub workers: Option<u32>,
 }
 
@@ -380,26 +380,26 @@ fn uses<'a>(trial: &'a Trial, name: &str) -> impl Iterator<Item = &'a ServiceUse
 pub struct GeneratorShare {
     /// Where it runs, such as `local 2`, `ssh://bench-1` or `kubernetes://bench/proofload-x7k2-3`.
     pub name: String,
-    /// Host name of its machine. `None` if the generator has been replaced.
+    /// Host name of the machine. `None` if the generator has been replaced.
     pub host: Option<String>,
-    /// Number of processors it may use. `None` if the generator has been replaced.
+    /// Number of processors the generator may use. `None` if it has been replaced.
     pub processors: Option<u32>,
-    /// Requests it sent.
+    /// Requests sent by the generator.
     pub requests: u64,
     /// Share of all generators' requests, 0 to 1.
     pub share: f64,
-    /// CPU share of its busiest thread, 0 to 1, as the mean over slices.
+    /// CPU share of the busiest thread, 0 to 1, as the mean over slices.
     pub busiest_share: Option<f64>,
-    /// Maximum delay of its start, in microseconds of the generator's clock.
+    /// Maximum delay of the window's start, in microseconds of the generator's clock.
     pub late_us_max: f64,
     /// Maximum error of that delay in either direction, from the clock comparison.
     pub clock_error_us_max: f64,
-    /// Share of its machine's CPU time that the host gave to others, 0 to 1, as the mean over slices.
+    /// Share of the machine's CPU time that the host gave to others, 0 to 1, as the mean over slices.
     pub steal_share: Option<f64>,
     /// Delay in sending requests for which a connection was free, at p99 of the worst slice, in microseconds.
     /// `None` in closed loop.
     pub lag_p99_us_max: Option<f64>,
-    /// Number of times it was lost, including in discarded blocks.
+    /// Number of times the generator was lost, including in discarded blocks.
     pub lost: u32,
 }
 

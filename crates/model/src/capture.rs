@@ -50,11 +50,11 @@ pub struct Capture {
 pub struct CapturedService {
     /// Name of the service.
     pub service: String,
-    /// Its directory. Paths of its source files are relative to it.
+    /// Working directory of the service. Paths of source files are relative to this directory.
     pub directory: String,
-    /// CPU time of all its processes in the window, in nanoseconds.
+    /// CPU time of all processes in the window, in nanoseconds.
     pub cpu_ns: u64,
-    /// Its processes, parents first.
+    /// Processes of the service, parents first.
     pub processes: Vec<CapturedProcess>,
     /// Data that could not be captured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -126,9 +126,9 @@ pub struct CapturedProcess {
     pub parent: u32,
     /// Command line, cut at 512 bytes.
     pub command: String,
-    /// Its threads and their CPU use in the window.
+    /// Threads of the process and their CPU use in the window.
     pub threads: Vec<ThreadUse>,
-    /// Reports of the agents in its main thread and in each worker thread. Empty if it has no agents.
+    /// Reports of the agents in the main thread and in each worker thread. Empty without agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentSeen>,
     /// Native profile of the process.
@@ -144,9 +144,9 @@ pub struct ThreadUse {
     pub id: u32,
     /// Thread name from the kernel, such as `node`, `V8Worker`, `libuv-worker`.
     pub name: String,
-    /// Time it ran, in nanoseconds.
+    /// CPU time, in nanoseconds.
     pub cpu_ns: u64,
-    /// Time it was ready to run but had no processor, in nanoseconds. 0 on kernels without CONFIG_SCHED_INFO.
+    /// Time ready to run without a processor, in nanoseconds. 0 on kernels without CONFIG_SCHED_INFO.
     pub waited_ns: u64,
 }
 

@@ -54,11 +54,11 @@ impl Subject {
 pub struct CheckRow {
     /// Subject of the check.
     pub subject: Subject,
-    /// Possible grades of its findings, most severe first.
+    /// Possible grades of the findings, most severe first.
     pub grades: &'static [Grade],
-    /// Short description of the problem it finds.
+    /// Short description of the detected problem.
     pub title: &'static str,
-    /// Whether its findings are about variants relative to each other. Each of two named variants may still
+    /// Whether the findings are about variants relative to each other. Each of two named variants may still
     /// be compared with a third.
     pub of_pairs: bool,
     /// Whether the run ends if the check makes every comparison invalid. Such a check judges single trials,

@@ -141,7 +141,7 @@ pub struct Verdict {
 pub struct Remark {
     /// Severity.
     pub grade: Grade,
-    /// Its number, or the figures it is about.
+    /// Number of the check, or the figures the remark is about.
     pub mark: Option<String>,
     /// Description of the finding.
     pub statement: String,

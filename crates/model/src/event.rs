@@ -53,7 +53,7 @@ pub enum Event {
     ConnectionsChosen(ConnectionsChosen),
     /// The warm-up length was chosen. It is the same for all variants.
     WarmUpChosen(WarmUp),
-    /// The processors of the services were chosen, based on the processor time they used before the first
+    /// The processors of the services were chosen, based on the processor time they wanted before the first
     /// measurement.
     CoresChosen(CoresChosen),
     /// The number of slices per trial was chosen.
@@ -158,28 +158,28 @@ pub struct ServiceStarted {
     pub service: String,
     /// Process ID of the root process.
     pub pid: u32,
-    /// Port it listens on.
+    /// Port that the service listens on.
     pub port: u16,
-    /// The port or address it listens on, if that differs from the given one and from the one found before.
+    /// Actual listen address, if it differs from the given one and from the one found before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Found>,
-    /// Further ports that it listened on when it became ready, in order.
+    /// Further listening ports when the service became ready, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_ports: Vec<u16>,
-    /// Processor numbers of its machine it may run on. Empty if it is not pinned.
+    /// Numbers of the processors that the service may use. Empty if it is not pinned.
     pub cpus: Vec<usize>,
-    /// The machine it ran on. `None` is the machine of the record.
+    /// Machine of the service. `None` is the machine of the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Image digest, if it is a container.
+    /// Image digest, if the service is a container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// Source of its CPU time: `control group` or `processes`.
+    /// Source of the CPU time: `control group` or `processes`.
     pub cpu_source: String,
-    /// Number of workers it was configured to run. `None` if none was configured.
+    /// Configured number of workers. `None` if none was configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
-    /// Its processes once it was ready, parents first, at most 64. Empty in records without this field.
+    /// Processes when the service became ready, parents first, at most 64. Empty in records without this field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessSeen>,
 }
@@ -187,9 +187,9 @@ pub struct ServiceStarted {
 /// Listen address of a service that does not listen on the given port or address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
-    /// The port that it was given, in the variable PORT and as {port}.
+    /// The given port, in the variable PORT and as {port}.
     pub given: u16,
-    /// The address it listens on, if that differs too.
+    /// The actual listen address, if that differs too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
 }
@@ -204,8 +204,8 @@ pub struct ProcessSeen {
     pub parent: u32,
     /// Command line, words separated by blanks, cut at 512 bytes.
     pub command: String,
-    /// Whether it has a socket that listens on the service's port. In a cluster of Node.js only the first
-    /// process has one.
+    /// Whether the process has a socket that listens on the service's port. In a cluster of Node.js only the
+    /// first process has one.
     pub listens: bool,
     /// Whether its environment was read completely and contains Proofload's marker. Without the marker a
     /// missing variable proves nothing: the process was started with a different environment, or overwrote
@@ -268,7 +268,7 @@ pub struct WorkersLost {
 /// The processors of the services, chosen after the first closed loop of every variant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CoresChosen {
-    /// Number of the block in which they were chosen.
+    /// Number of the block in which the processors were chosen.
     pub block: u32,
     /// Processor numbers that services are confined to from now on. Empty if they share all processors with
     /// the generator.
@@ -310,7 +310,7 @@ pub struct ConnectionsChosen {
 pub struct WarmUp {
     /// The length used from now on, in seconds.
     pub seconds: f64,
-    /// Whether it was measured. False if the experiment file gave it.
+    /// Whether the length was measured. False if the experiment file gave it.
     pub measured: bool,
     /// Time until the throughput of each variant was steady, in seconds. `None` if it did not become steady
     /// in the time observed.
@@ -324,7 +324,7 @@ pub struct Allocation {
     pub slices: u32,
     /// Length of each slice, in seconds.
     pub slice_s: f64,
-    /// Whether it was computed from measured variances. False if the experiment file gave it.
+    /// Whether the number was computed from measured variances. False if the experiment file gave it.
     pub measured: bool,
     /// Standard deviation between processes of one variant, if measured: of log throughput, in open loop of
     /// the log of the metric.
@@ -363,7 +363,7 @@ pub enum EndReason {
     Measured,
     /// The user stopped it.
     Interrupted,
-    /// The run could not produce a valid result. The text says why.
+    /// The run was stopped because it could not produce a result. The text says why.
     Void(String),
     /// The requested load cannot be sent, or one of its files is invalid. The text says why.
     LoadRefused(String),
@@ -436,18 +436,18 @@ impl EndReason {
 pub struct Deployed {
     /// Name of the service in the experiment.
     pub service: String,
-    /// Its location: `kubernetes://NAMESPACE/SERVICE`, or a URL without its path.
+    /// Location: `kubernetes://NAMESPACE/SERVICE`, or a URL without its path.
     pub place: String,
     /// Address the load was sent to. For a Kubernetes Service, its cluster address and port.
     pub address: String,
     /// All addresses that the URL's host resolved to. Empty if it is not a URL with a host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpAddr>,
-    /// Whether it runs on this machine. Its resource use is then included in that of all programs.
+    /// Whether the service runs on this machine. The use of other programs then includes its resource use.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_here: bool,
-    /// Why its processes could not be observed. `None` if they were observed, and always for a Kubernetes
-    /// Service, whose processes are never observed.
+    /// Why the processes could not be observed. `None` if they were observed. Processes of a Kubernetes Service
+    /// are never observed, even if this is `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<String>,
     /// Pods behind the service by name, ready or not. Empty for a URL.
@@ -461,17 +461,17 @@ pub struct PodSeen {
     pub name: String,
     /// Unique ID that distinguishes pods of the same name. Empty for a mere address.
     pub uid: String,
-    /// The node it runs on, if reported.
+    /// Node of the pod, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Address it listens on, such as `10.83.101.7:8080`.
+    /// Listen address, such as `10.83.101.7:8080`.
     pub address: String,
-    /// Whether the cluster sent requests to it.
+    /// Whether the cluster sent requests to the pod.
     pub ready: bool,
-    /// Total restarts of its containers. `None` if the cluster does not report them.
+    /// Total restarts of the containers. `None` if the cluster does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restarts: Option<u32>,
-    /// Images of its containers, by digest if known.
+    /// Images of the containers, by digest if known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<String>,
 }

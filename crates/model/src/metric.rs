@@ -51,7 +51,7 @@ pub struct MetricRow {
     pub heading: &'static str,
     /// Description: `expected responses per second`.
     pub meaning: &'static str,
-    /// Unit of its values.
+    /// Unit of the values.
     pub unit: Unit,
     /// Whether higher or lower values are better.
     pub direction: Direction,
@@ -63,14 +63,14 @@ pub struct MetricRow {
     pub more: &'static str,
     /// Word for a smaller value: `lower`, `shorter`.
     pub less: &'static str,
-    /// The kinds of run in which it has values.
+    /// The kinds of run in which the metric has values.
     pub loops: Loop,
     /// The quantile of the response time, 0.99 for p99. `None` if the metric is not a latency.
     pub quantile: Option<f64>,
-    /// Whether it is computed from the service's processes, not from its responses. It is then unknown for
-    /// services in a cluster.
+    /// Whether the metric is computed from the service's processes, not from responses. It is then unknown
+    /// for services in a cluster.
     pub of_processes: bool,
-    /// Whether reports include it by default.
+    /// Whether reports include the metric by default.
     pub usual: bool,
 }
 
@@ -228,7 +228,7 @@ impl Metric {
         Metric::ALL.iter().copied().filter(move |metric| metric.exists_in(pacing))
     }
 
-    /// Whether it has values in runs of this pacing.
+    /// Whether the metric has values in runs of this pacing.
     pub fn exists_in(self, pacing: Pacing) -> bool {
         match self.row().loops {
             Loop::Closed => pacing == Pacing::Closed,
@@ -243,7 +243,7 @@ impl Metric {
         self.row().quantile
     }
 
-    /// Unit of its values.
+    /// Unit of the values.
     pub fn unit(self) -> Unit {
         self.row().unit
     }
@@ -253,7 +253,7 @@ impl Metric {
         self.row().direction == Direction::HigherIsBetter
     }
 
-    /// Whether it is computed from the service's processes. See [`MetricRow::of_processes`].
+    /// Whether the metric is computed from the service's processes. See [`MetricRow::of_processes`].
     pub fn is_of_processes(self) -> bool {
         self.row().of_processes
     }

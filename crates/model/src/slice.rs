@@ -67,7 +67,7 @@ pub struct Slice {
     pub variant: usize,
     /// Purpose of the slice.
     pub kind: SliceKind,
-    /// Number of windows it is the sum of.
+    /// Number of windows summed in this slice.
     #[serde(default = "one")]
     pub turns: u32,
     /// Requested number of connections.
@@ -181,7 +181,7 @@ pub struct ServiceUse {
     pub service: String,
     /// CPU time of the tree in nanoseconds.
     pub cpu_ns: u64,
-    /// Time its threads were runnable and waited for a core, in nanoseconds.
+    /// Time the threads were runnable and waited for a core, in nanoseconds.
     pub run_delay_ns: u64,
     /// Resident memory of the tree after the slice, in bytes. Shared pages count once per process.
     pub rss_bytes: u64,
@@ -215,9 +215,9 @@ pub struct ServiceUse {
 pub struct Generator {
     /// Where it runs, such as `local 2`, `ssh://bench-1` or `kubernetes://bench/proofload-x7k2-3`.
     pub name: String,
-    /// Host name of its machine.
+    /// Host name of the machine.
     pub host: String,
-    /// Number of processors it may use.
+    /// Number of processors the generator may use.
     pub processors: u32,
 }
 
@@ -237,23 +237,23 @@ pub struct GeneratorLost {
 pub struct GeneratorPart {
     /// Name of the generator.
     pub name: String,
-    /// Whether it runs on the machine of the run.
+    /// Whether the generator runs on the machine of the run.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub here: bool,
-    /// Delay of its window's start against the agreed time, in nanoseconds of the generator's clock.
+    /// Delay of the window's start against the agreed time, in nanoseconds of the generator's clock.
     pub late_ns: u64,
     /// Maximum error of that delay in either direction, from the clock comparison.
     pub clock_error_ns: u64,
-    /// CPU share of its busiest thread, 0 to 1. `None` if nothing was measured.
+    /// CPU share of the busiest thread, 0 to 1. `None` if nothing was measured.
     pub busiest_share: Option<f64>,
-    /// CPU time of its load threads, in nanoseconds.
+    /// CPU time of the load threads, in nanoseconds.
     pub cpu_ns: u64,
     /// Share of its machine's CPU time that the host gave to others, 0 to 1. `None` if the kernel does not
     /// report it.
     pub steal_share: Option<f64>,
-    /// Requests it sent.
+    /// Requests sent by the generator.
     pub sent: u64,
-    /// Connections it opened for this slice, before and during its window.
+    /// Connections opened by the generator for this slice, before and during its window.
     pub connections_opened: u64,
     /// 99th percentile of its delay in sending requests for which a connection was free, in nanoseconds.
     /// `None` in closed loop.

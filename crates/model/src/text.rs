@@ -45,8 +45,8 @@ pub fn cut_bytes(text: &mut String, bytes_max: usize) {
 }
 
 /// Truncates a text and appends `…` if it is longer than the limit. Misleading characters stay, because the
-/// text may be compared. The mark shows later masking of secrets that a secret may have been cut in half
-/// before it.
+/// text may be compared. Code that masks secrets later recognizes by the mark that half of a secret may
+/// precede it.
 pub fn cut_end(text: &str, characters_max: usize) -> String {
     match text.char_indices().nth(characters_max) {
         Some((end, _)) => format!("{}…", &text[..end]),

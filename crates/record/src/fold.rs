@@ -55,7 +55,7 @@ pub struct Block {
     pub number: u32,
     /// The drawn order.
     pub order: Vec<usize>,
-    /// Its trials in start order.
+    /// Trials in start order.
     pub trials: Vec<Trial>,
     /// Duration in seconds. `None` while unfinished.
     pub seconds: Option<f64>,
@@ -68,7 +68,7 @@ pub struct Block {
 pub struct Trial {
     /// Start of the trial.
     pub started: TrialStarted,
-    /// Its slices in order, including warm-up.
+    /// Slices in order, including warm-up.
     pub slices: Vec<Slice>,
     /// End of the trial. `None` while it runs, or if the run was cut off.
     pub ended: Option<TrialEnded>,

@@ -100,7 +100,7 @@ pub struct Header {
     pub seed: u64,
     /// The plan as run.
     pub plan: Plan,
-    /// Digests of the files of its load by name, as far as they existed before the run.
+    /// Digests of the load's files by name, as far as they existed before the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, Digest>,
     /// The machine of the run.

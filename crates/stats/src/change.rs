@@ -30,7 +30,7 @@ pub struct Measured {
     /// The value, on a scale on which equal differences mean the same everywhere: the logarithm of a ratio or
     /// of a rate.
     pub value: f64,
-    /// Its standard error from its own blocks, at least 0.
+    /// Standard error of the value, from the blocks of its record. At least 0.
     pub standard_error: f64,
 }
 

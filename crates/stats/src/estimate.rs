@@ -180,7 +180,7 @@ pub struct Interval {
 
 /// Wilson's score interval (1927) for a share, from `hits` of `total`, two-sided at `level` such as 0.95.
 ///
-/// It is correct at the edges: 0 errors of 1,000 requests give 0 to 0.0038, not "0 ± 0". It assumes
+/// The interval is correct at the edges: 0 errors of 1,000 requests give 0 to 0.0038, not "0 ± 0". It assumes
 /// independent requests, which failures in bursts are not, so it describes one trial and cannot compare
 /// variants. More hits than `total` count as `total`. `None` if `total` is 0, and unless 0 < `level` < 1.
 pub fn wilson(hits: u64, total: u64, level: f64) -> Option<Interval> {

@@ -19,7 +19,7 @@ pub const COMBINATIONS_MAX: usize = 1_024;
 pub struct Factor {
     /// Name of the factor.
     pub name: String,
-    /// Its levels. The first is the reference for the others.
+    /// Levels of the factor. The first is the reference for the others.
     pub levels: Vec<String>,
 }
 

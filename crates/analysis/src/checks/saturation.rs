@@ -53,9 +53,9 @@ const STEPS_SPREAD_MIN: f64 = 1.0;
 
 /// A variant in closed loop with neither its services nor the generator at the limit.
 pub(super) struct Waiting {
-    /// Cores that its services kept busy.
+    /// Cores that the services kept busy.
     cores: f64,
-    /// Cores that they may use. `None` in records without this data.
+    /// Cores that the services may use. `None` in records without this data.
     of: Option<usize>,
     generator_share: f64,
     /// Concurrent requests, if the server allows that number.
@@ -126,7 +126,7 @@ pub(super) fn same_stall(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
 }
 
 /// Reports variants whose connections all begin a window together and get few, equally long responses in it.
-/// Throughput then changes by a whole step if the last response arrives in time.
+/// Throughput then changes by a whole step, depending on whether the last of them arrives in time.
 pub(super) fn throughput_in_steps(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let waiting = judged(run, variant.index)?;
     only_if(!waiting.by_latency)?;

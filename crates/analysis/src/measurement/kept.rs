@@ -117,7 +117,7 @@ pub enum Bend {
     /// The service fell behind above `kept`, but at another time reached `gave`, which is far higher. The
     /// rate was not the cause.
     Uneven {
-        /// The rate up to which it kept up.
+        /// The rate up to which the service kept up.
         kept: f64,
         /// The throughput at another time.
         gave: f64,

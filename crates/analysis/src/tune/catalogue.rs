@@ -37,7 +37,7 @@ pub struct Facts {
     pub words: Vec<String>,
     /// Environment variables of the service, from the experiment and from this process.
     pub env: BTreeMap<String, String>,
-    /// Names of the files in its working directory.
+    /// Names of the files in the working directory.
     pub files: Vec<OsString>,
     /// Launcher of the service.
     pub launcher: Launcher,
@@ -49,17 +49,17 @@ pub struct Facts {
     pub libraries: Vec<PathBuf>,
     /// Other installed versions of Node.js: program and version.
     pub other_nodes: Vec<(PathBuf, String)>,
-    /// Whether it writes a log line every few requests. `None` before its first run.
+    /// Whether the service writes a log line every few requests. `None` before its first run.
     pub logs: Option<bool>,
     /// Whether nginx is installed.
     pub nginx: bool,
-    /// Whether its load uses TLS.
+    /// Whether the load uses TLS.
     pub tls: bool,
-    /// Whether its responses are compressed. `None` before its first run.
+    /// Whether responses are compressed. `None` before its first run.
     pub compresses: Option<bool>,
-    /// Share of its CPU time used by garbage collection. `None` if unknown.
+    /// Share of the CPU time used by garbage collection. `None` if unknown.
     pub gc_share: Option<f64>,
-    /// Share of its CPU time used by the thread pool. `None` if unknown.
+    /// Share of the CPU time used by the thread pool. `None` if unknown.
     pub pool_share: Option<f64>,
 }
 
@@ -92,7 +92,7 @@ struct Item {
     screened: usize,
     #[serde(default)]
     level: Vec<Written>,
-    /// Why it is not tried even if it applies.
+    /// Why the item is not tried even if it applies.
     #[serde(default)]
     untried: Option<String>,
 }
@@ -118,7 +118,7 @@ struct When {
     launcher: String,
     /// Accepted programs.
     program: Vec<String>,
-    /// File that must exist in its working directory.
+    /// File that must exist in the working directory.
     file: String,
     huge_pages: bool,
     logs: bool,
@@ -126,9 +126,9 @@ struct When {
     tls: bool,
     /// Other versions of Node.js must be installed.
     versions: bool,
-    /// Minimum share of its CPU time for garbage collection, if that is known.
+    /// Minimum share of CPU time for garbage collection, if known.
     gc: f64,
-    /// Minimum share of its CPU time for the thread pool, if that is known.
+    /// Minimum share of CPU time for the thread pool, if known.
     pool: f64,
     /// The user must name it.
     asked: bool,

@@ -73,7 +73,7 @@ impl Setting {
         Setting { name: name.to_owned(), levels, ..Setting::default() }
     }
 
-    /// The variables that its levels set, with their values.
+    /// Iterates over the variables set by the levels, with their values.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         let changes = self.levels.iter().flat_map(|level| &level.changes);
         changes.filter_map(|change| match change {
@@ -175,7 +175,7 @@ pub struct Keep {
 }
 
 impl Keep {
-    /// Whether it limits a response time, which is not measured for a service at its limit.
+    /// Whether the limit is on a response time, which is not measured for a service at its limit.
     pub fn is_latency(&self) -> bool {
         self.figure.metric().is_some_and(|metric| metric.quantile().is_some())
     }

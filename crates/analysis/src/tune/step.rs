@@ -77,7 +77,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Whether it compares the choice with the unchanged service.
+    /// Whether the step compares the choice with the unchanged service.
     pub fn confirms(&self) -> bool {
         match self.purpose {
             Purpose::Confirm | Purpose::ConfirmLatency => true,
@@ -96,7 +96,7 @@ impl Step {
 pub enum Outcome {
     /// Figures of each row, `None` if it has none, and the seconds of the last block.
     Measured(Vec<Option<Figures>>, f64),
-    /// It did not start, responded differently, or crashed. The text says how.
+    /// The service did not start, responded differently, or crashed. The text says how.
     Failed(String),
     /// A row did not start: its index, and why.
     NotStarted(usize, String),
