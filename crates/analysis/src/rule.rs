@@ -19,7 +19,7 @@ pub fn rule(record: &Record) -> Option<Rule> {
     family(record, plan.comparisons.len() * plan.design.metrics().count())
 }
 
-/// The same rule for another number of estimates that share the error rate.
+/// The rule of the record for `members` estimates that share the error rate.
 pub(crate) fn family(record: &Record, members: usize) -> Option<Rule> {
     let design = &record.header.plan.design;
     match design.looks {

@@ -309,7 +309,7 @@ fn cores_apart(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
 /// their windows are long enough for either method.
 pub fn waiting_variants(record: &Record, block: u32) -> Vec<usize> {
     let block = record.blocks.iter().find(|found| found.number == block && !record.is_open_loop());
-    // Distance of a variant from its limit. `None` if it never counts as waiting.
+    // How close a variant is to its limit. `None` if it never counts as waiting.
     let nearness = |trial: &Trial| {
         let variant = record.header.plan.variants.get(trial.variant())?;
         // Measured slices are more precise than the warm-up.
