@@ -1,5 +1,5 @@
-//! A Rust file parsed: its tokens, its functions, and which of it is there for tests alone. Parsing, not searching,
-//! so that strings and comments are never mistaken for code. It must not know what the rules do with it.
+//! A parsed Rust file: its tokens, its functions, and its test-only parts. The file is parsed and not
+//! searched, so that strings and comments are never mistaken for code. This module does not know the rules.
 
 use proc_macro2::{Group, LineColumn, Span, TokenStream, TokenTree};
 use syn::punctuated::Punctuated;
@@ -10,11 +10,11 @@ use syn::{Attribute, ImplItem, Item, Meta, Signature, Token, TraitItem};
 use super::tree::File;
 use super::{Finding, Tree};
 
-/// What the rules want to know of a Rust file.
+/// The parts of a Rust file that rules use.
 pub struct Code {
     pub tokens: TokenStream,
     pub functions: Vec<Function>,
-    /// Names of the modules declared `#[cfg(test)] mod name;`, whose code is in files of their own.
+    /// Names of modules declared as `#[cfg(test)] mod name;`, whose code is in separate files.
     pub test_modules: Vec<String>,
     test_spans: Vec<(LineColumn, LineColumn)>,
     /// Where each token begins, in order; comments have none.
@@ -42,7 +42,7 @@ impl Code {
         Ok(code)
     }
 
-    /// Whether this place is inside an item that only tests see.
+    /// Whether this position is inside a test-only item.
     pub fn is_test_at(&self, place: LineColumn) -> bool {
         self.test_spans.iter().any(|(start, end)| (start..=end).contains(&&place))
     }
@@ -127,7 +127,8 @@ impl<'ast> Visit<'ast> for Code {
     }
 }
 
-/// `#[test]` and its like (`#[some::test]`), or a `#[cfg(...)]` that cannot hold without `test`.
+/// Whether attributes include `#[test]` or similar (`#[some::test]`), or a `#[cfg(...)]` that requires
+/// `test`.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::Path(path) => path.segments.last().is_some_and(|last| last.ident == "test"),
@@ -169,7 +170,7 @@ fn attributes_of(item: &Item) -> &[Attribute] {
     }
 }
 
-/// The rule: a Rust file parses, because the other rules can say nothing of one that does not.
+/// Rule: a Rust file parses. The other rules cannot check a file that does not.
 pub fn find(tree: &Tree) -> Vec<Finding> {
     let unparsed = |file: &File| {
         let error = file.code.as_ref()?.as_ref().err()?;

@@ -1,5 +1,5 @@
-//! Each rule against a small tree with one thing planted that breaks it, and all rules against a tree that only looks
-//! as if it did. A test here must fail when its rule is taken out of the table.
+//! Tests each rule on a small tree with one planted violation, and all rules on a tree with near misses. A
+//! test must fail if its rule is removed from the table.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ stats = { package = "x-stats", path = "crates/stats" }
 serde = "1"
 "#;
 
-/// Writes the files into a new folder and gives what tidy prints for it, a line each.
+/// Writes the files to a new folder and returns the output lines of tidy.
 fn tidy(files: &[(&str, &str)]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     for (path, text) in files {
@@ -23,7 +23,7 @@ fn tidy(files: &[(&str, &str)]) -> Vec<String> {
     violations(&Tree::read(folder.path()).unwrap())
 }
 
-/// Asserts that there is exactly one violation for each of the beginnings, in order.
+/// Asserts that there is exactly one violation for each of the prefixes, in order.
 #[track_caller]
 fn assert_found(files: &[(&str, &str)], beginnings: &[&str]) {
     let found = tidy(files);

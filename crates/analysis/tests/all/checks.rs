@@ -1,4 +1,5 @@
-//! Each check finds its fault where it is planted in a sound record, and nothing in the sound record itself.
+//! Each check finds its fault if it is planted in a sound record, and no check reports anything in the sound
+//! record itself.
 
 use model::Check;
 use plan::{Factor, LookRule, Metric, Rate};
@@ -218,7 +219,7 @@ fn fewer_than_six_blocks_give_no_verdict_however_clear_they_are() {
     let mut one = record.clone();
     one.blocks.truncate(1);
     assert!(evidence(&one).starts_with("1 complete block; "), "{}", evidence(&one));
-    // While the run goes on there is nothing to blame it for, and still no verdict.
+    // While the run is in progress there is no finding, but also no verdict.
     record.ended = None;
     assert_eq!(found(&record), []);
     assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Inconclusive);
@@ -246,7 +247,7 @@ fn no_rule_gives_a_verdict_from_too_few_blocks_nor_to_more_comparisons_than_shar
         }
         let mut record = sound();
         record.header.plan.design.looks = looks;
-        // No file makes such a plan; records can be edited.
+        // No file produces such a plan, but records can be edited.
         record.header.plan.design.co_primary = vec![Metric::CpuPerRequest; plan::VERDICTS_MAX];
         let conclusion = conclude(&record);
         assert!(conclusion.comparisons.iter().all(|one| one.estimate.is_none()), "{looks:?}");
@@ -254,7 +255,7 @@ fn no_rule_gives_a_verdict_from_too_few_blocks_nor_to_more_comparisons_than_shar
     }
 }
 
-/// How an assumption stands.
+/// Returns the standing of an assumption.
 fn standing(record: &Record, name: &str) -> Standing {
     let assumptions = conclude(record).assumptions;
     assumptions.iter().find(|one| one.name == name).expect("there is a comparison").standing
@@ -306,14 +307,14 @@ fn a_warm_up_that_never_ended_and_a_pointless_run_are_said() {
     assert_eq!(found(&record), [("pointless", Invalid)]);
 }
 
-/// The sound record as if its measured slices had been in open loop, with 2,000 requests each of 1 to 5 ms; variant 1 takes
-/// half as long again.
+/// The sound record as if its measured slices had been in open loop, with 2,000 requests each of 1 to 5 ms.
+/// Variant 1 takes half as long again.
 fn open(metric: Metric) -> Record {
     let mut record = sound();
     record.header.plan.design.metric = metric;
     record.header.plan.design.rate = Some(Rate::PerSecond(4000.0));
     for slice in slices(&mut record) {
-        // Blocks that all say the very same leave no interval.
+        // Equal blocks would leave no interval.
         let unit_ns = 1_000_000 + 5_000 * u64::from(slice.block) * (1 + slice.variant as u64);
         let factor = if slice.variant == 1 { 1.5 } else { 1.0 };
         let mut response = Latencies::new();
@@ -331,7 +332,7 @@ fn opens(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut OpenL
 #[test]
 fn a_longer_response_time_is_worse_and_throughput_is_not_compared() {
     let conclusion = conclude(&open(Metric::P99));
-    // The fixture's bodies are those of the counts that it had.
+    // The body bytes of the fixture belong to its original counts.
     assert!(conclusion.findings.iter().all(|finding| finding.check.name() == "different_bodies"));
     let comparison = &conclusion.comparisons[0];
     assert_eq!(comparison.outcome, Outcome::Worse);
@@ -377,7 +378,7 @@ fn late(record: &mut Record, lag_ns: u64) {
     opens(record, 1).for_each(|open| (0..100).for_each(|_| open.schedule_lag.record(lag_ns)));
 }
 
-/// Has each trial of variant 1 ask for four workers, of which the CPU time of processes is what it is.
+/// Configures four workers in each trial of variant 1, with the given CPU time of processes.
 fn cluster(record: &mut Record, cpu_by_process_ns: &[u64]) {
     for trial in trials_of(record, 1) {
         trial.started.services = vec![service_of(0, Some(4))];
@@ -398,7 +399,7 @@ fn workers_that_do_nothing_are_counted_by_what_they_did() {
         let finding = conclusion.findings.into_iter().find(|finding| finding.check.name() == "workers_idle");
         (serving, finding.map(|finding| (finding.grade, finding.evidence.to_string())))
     };
-    // A primary that only deals connections is none of them.
+    // A primary that only distributes connections is not a worker.
     assert_eq!(said(&[100, 95, 90, 80, 4]), (Some(4), None));
     let (serving, told) = said(&[97, 1, 1, 1]);
     let evidence = "level-1: 1 of 4 workers of api did 97 % of its work in 10 of 10 trials";
@@ -479,13 +480,13 @@ fn what_became_of_requests_of_which_none_succeeded_is_told_in_one_line() {
         assert_eq!(told, (Outcome::NoSuccess, Some(answer)));
         assert_eq!(found(&record), [("no_success", Warning)]);
         assert!(conclusion.is_decided() && conclusion.variants[1].throughput_per_s.is_none());
-        // Two blocks are enough for what is no estimate.
+        // Two blocks are enough without an estimate.
         record.blocks.truncate(2);
         assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::NoSuccess, "{answer}");
     }
 }
 
-/// The sound record with these blocks dropped, in which all went wrong that can.
+/// The sound record with these blocks dropped, in which everything failed.
 fn dropped(blocks: &[u32]) -> Record {
     let mut record = sound();
     for &block in blocks {
@@ -532,12 +533,12 @@ fn a_calibration_is_of_the_blocks_that_count_and_tells_what_the_host_took_in_all
     let all = Calibration::of(&sound()).expect("there are ten blocks");
     let fewer = Calibration::of(&dropped(&[1, 7])).expect("there are eight blocks");
     assert_eq!((all.blocks, fewer.blocks, all.steal.max_share, fewer.steal.max_share), (10, 8, 0.0, 0.5));
-    // The first block watched the warm-up, dropped or not.
+    // The first block observed the warm-up, even if dropped.
     assert_eq!(all.first_block_s, fewer.first_block_s);
     assert_eq!(Calibration::of(&dropped(&[1, 2, 3, 4, 5, 6, 7])), None, "three blocks give none");
 }
 
-/// A record is bytes from anywhere: this one names more combinations of levels than memory would hold.
+/// A record may contain anything: this one names more combinations of levels than memory would hold.
 #[test]
 fn factors_of_more_combinations_than_a_plan_may_have_show_no_effects() {
     let mut record = sound();
