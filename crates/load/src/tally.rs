@@ -1,8 +1,8 @@
-//! What one thread counts during a slice, in the form that costs least while requests are under way.
+//! The counts of one thread during a slice, in the form that is cheapest while requests are in flight.
 //!
-//! What usually happens finds its memory set aside before the window opens; recording a response touches only memory of its
-//! own thread. A first error, or a first status that is not 200, allocates. A latency is recorded by endpoint and by how the request ended, and
-//! nowhere else; sums over endpoints are made when the slice is over.
+//! For usual results memory is allocated before the window opens. Recording a response touches only memory of
+//! its own thread. A first error, or a first status other than 200, allocates. A latency is recorded once, by
+//! endpoint and by the result of the request. Sums over endpoints are computed when the slice is over.
 
 use model::{BUCKET_NS, Cause, Counts, EndpointCounts, EndpointOutcome, ErrorCount, Phase};
 use stats::{Latencies, Quantile};
@@ -12,13 +12,14 @@ use crate::check::{EndpointSeen, Seen};
 use crate::connection::InFlight;
 use crate::silence::SilenceWatch;
 
-/// Buckets that are allocated in advance, at most: ten minutes.
+/// Maximum number of buckets allocated in advance: ten minutes.
 const BUCKETS_PREALLOCATED: usize = 6000;
 
 /// Status codes are three digits.
 const STATUS_CODES: usize = 1000;
 
-/// Different status codes of an endpoint with latencies of their own; further ones share those of [`OTHERS`].
+/// Maximum number of status codes per endpoint with their own latencies. Further ones share those of
+/// [`OTHERS`].
 const STATUSES_MAX: usize = 16;
 /// Stands for all further status codes.
 const OTHERS: u16 = 0;
