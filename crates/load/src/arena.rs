@@ -270,7 +270,7 @@ impl RequestSampler {
 //
 // ```text
 //   weights 6, 3, 1 have 18, 9 and 3 of thirty parts; a slot holds ten parts of at most two numbers
-// |
+//
 //   slot 0  0000000000        word ── high part ──► slot
 //   slot 1  1111111110             └─ low part ───► its own number below the mark, the other above
 //   slot 2  2220000000

@@ -427,13 +427,13 @@ fn push_value(table: &mut Table, column: usize, text: &str, line: u32) -> Result
     Ok(())
 }
 
-/// Its place is one in the line, which would read as one in the file.
+/// Removes the position, which counts within the line but would read as one in the file.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split_once(" at line ").map_or(text.clone(), |(problem, _)| problem.to_owned())
 }
 
-/// The members of an object in their order, those that are there twice too.
+/// The members of an object in their order, including duplicates.
 struct Object<'t>(Vec<(String, &'t RawValue)>);
 
 impl<'t> Deserialize<'t> for Object<'t> {
