@@ -1,13 +1,15 @@
-//! Source maps: from a place in the code that ran to the place where it was written.
+//! Source maps: from a place in the executed code to its place in the source.
 //!
-//! The field `mappings` holds numbers of any size in base 64, each relative to the one before (ECMA-426, "VLQ"). It is decoded here: the
-//! crate `sourcemap` overflows on offsets that a file may have, and brings forty others, ICU among them, for what takes a page.
+//! The field `mappings` contains numbers of any size in base 64, each relative to the previous one (ECMA-426,
+//! "VLQ"). It is decoded here, because the crate `sourcemap` overflows on valid offsets and has forty
+//! dependencies, including ICU.
 //!
-//! It must not look for maps, and it makes no name up: where a map does not say a function's name for sure, it has the one it ran under.
+//! This module does not search for maps and invents no names: if a map does not give a function's name for
+//! certain, it keeps the name it ran under.
 
 use serde::Deserialize;
 
-/// The most mappings of a file. A bundle of 10 MB has about one million.
+/// Maximum mappings of a file. A bundle of 10 MB has about one million.
 const TOKENS_MAX: usize = 8_000_000;
 
 #[derive(Debug, Default)]
@@ -20,13 +22,13 @@ pub(super) struct Mapping {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Origin<'a> {
-    /// The file as the map calls it.
+    /// The file's name in the map.
     pub source: &'a str,
     /// The line, from 1.
     pub line: u32,
 }
 
-/// A map as it is written, of one file or of several put one after the other.
+/// A map as written, for one file or for several concatenated ones.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct File {
@@ -55,9 +57,9 @@ impl Mapping {
     /// Reads a map.
     ///
     /// # Errors
-    /// If it is none, in words.
+    /// Describes the problem if it is invalid.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
-        // Servers put a line before it that no browser runs.
+        // Some servers prepend a line that browsers do not execute.
         let guarded = bytes.starts_with(b")]}");
         let begin = if guarded { bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0) } else { 0 };
         let file: File = serde_json::from_slice(&bytes[begin..])
@@ -100,10 +102,10 @@ impl Mapping {
         Ok(())
     }
 
-    /// The nearest mapping at or before a place of the same line, both from 0.
+    /// The nearest mapping at or before a place on the same line, both from 0.
     fn token(&self, line: u32, column: u32) -> Option<&Token> {
         let after = self.tokens.partition_point(|token| (token.line, token.column) <= (line, column));
-        // The nearest one may be on another line: that says nothing of this one.
+        // If the nearest one is on another line, it does not apply to this line.
         self.tokens[..after].last().filter(|token| token.line == line)
     }
 
@@ -112,12 +114,12 @@ impl Mapping {
         Some(Origin { source, line: line.saturating_add(1) })
     }
 
-    /// Where the code at a line from 1 and a column from 0 was written.
+    /// The source of the code at a line from 1 and a column from 0.
     pub fn origin(&self, line: u32, column: u32) -> Option<Origin<'_>> {
         self.origin_of(self.token(line.checked_sub(1)?, column)?.origin?)
     }
 
-    /// Where a whole line was written, if all of it was written in one.
+    /// The source line of a whole line, if all of it comes from one.
     pub fn only_origin(&self, line: u32) -> Option<Origin<'_>> {
         let at = line.checked_sub(1)?;
         let of_line = &self.tokens[self.tokens.partition_point(|token| token.line < at)..];
