@@ -239,7 +239,7 @@ struct InPackage<'a> {
     folder: &'a str,
     /// The file, relative to the folder.
     file: &'a str,
-    /// The version, where the folder's path has it.
+    /// The version, if the folder's path contains it.
     version: Option<&'a str>,
 }
 

@@ -129,8 +129,8 @@ impl Mapping {
         if origins.all(|origin| origin == first) { self.origin_of(first) } else { None }
     }
 
-    /// The name that a function was written under. V8 says where its parameters begin; the name stands before them, as in `e(`, `e=(`
-    /// or `e=function(`, and only a token that begins exactly there is its own.
+    /// The original name of a function. V8 reports where its parameters begin, and the name precedes them, as
+    /// in `e(`, `e=(` or `e=function(`. Only a token that begins exactly there is its own.
     pub fn function(&self, line: u32, column: u32, ran_as: &str) -> Option<&str> {
         const BETWEEN: [u32; 3] = ["".len() as u32, "=".len() as u32, "=function".len() as u32];
         let at = line.checked_sub(1)?;
@@ -143,28 +143,28 @@ impl Mapping {
     }
 }
 
-/// More fields than this has no mapping: column, source, line, column there, name.
+/// Maximum number of fields of a mapping: column, source, line, column there, name.
 const FIELDS_MAX: usize = 5;
 /// Numbers of this format have 32 bits: seven letters of five.
 const LETTERS_MAX: u32 = 7;
 
-/// A place in the code that ran, and where it was written. Lines and columns are from 0.
+/// A place in the executed code, and its source. Lines and columns are from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Token {
     line: u32,
     column: u32,
-    /// Number of the source, and its line; none for code that nobody wrote.
+    /// Index of the source, and its line. None for generated code.
     origin: Option<(u32, u32)>,
-    /// Number of a name.
+    /// Index of a name.
     name: Option<u32>,
 }
 
-/// Reads mappings and adds them, at most as many as are wanted in all.
+/// Decodes mappings and appends them, up to a total of `wanted`.
 ///
 /// # Errors
-/// If they are none, in words.
+/// Describes the problem if they are invalid.
 fn decode(text: &str, tokens: &mut Vec<Token>, wanted: usize) -> Result<(), String> {
-    // Source, its line, its column, and the name go on over lines; the column begins anew on each.
+    // Source, its line, its column, and the name are relative across lines. The column restarts on each line.
     let mut running = [0i64; FIELDS_MAX];
     for (line, mappings) in text.split(';').enumerate() {
         let line = u32::try_from(line).map_err(|_| "too many lines".to_owned())?;
@@ -185,7 +185,7 @@ fn decode(text: &str, tokens: &mut Vec<Token>, wanted: usize) -> Result<(), Stri
     Ok(())
 }
 
-/// Adds the fields of a mapping to the running ones, and tells how many there were.
+/// Adds the fields of a mapping to the running ones, and returns their number.
 fn add(mapping: &str, running: &mut [i64; FIELDS_MAX]) -> Result<usize, String> {
     let (mut field, mut value, mut letters) = (0, 0i64, 0u32);
     for letter in mapping.bytes() {
@@ -207,7 +207,7 @@ fn add(mapping: &str, running: &mut [i64; FIELDS_MAX]) -> Result<usize, String> 
     }
 }
 
-/// The number of a letter of base 64.
+/// The value of a base 64 letter.
 fn digit(letter: u8) -> Option<i64> {
     let digit = match letter {
         b'A'..=b'Z' => letter - b'A',
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn numbers_go_on_over_lines_and_columns_do_not() {
         let mut tokens = Vec::new();
-        // From the table of the base: A 0, C 1, D -1, E 2, gB 16.
+        // From the base 64 table: A 0, C 1, D -1, E 2, gB 16.
         decode("AAAAA,gBACEC;;CADA,E", &mut tokens, 9).expect("mappings");
         let token = |line, column, origin, name| Token { line, column, origin, name };
         assert_eq!(

@@ -18,11 +18,11 @@ pub(crate) enum Origin {
     Kernel,
     /// A file: its index in [`Binaries`].
     File(usize),
-    /// Made at run time by this process.
+    /// Generated at run time by this process.
     RunTime(u32),
-    /// Code that the kernel lends to processes, such as `[vdso]`.
+    /// Code that the kernel maps into processes, such as `[vdso]`.
     Lent(String),
-    /// Nothing that was known to be code.
+    /// An address that is not known to be code.
     Unknown,
 }
 

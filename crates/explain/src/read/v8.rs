@@ -203,8 +203,8 @@ impl CpuProfile {
     /// Reads a CPU profile.
     ///
     /// # Errors
-    /// If it is cut off, not JSON, without samples, or beyond a limit. What contradicts itself is read as far as it makes
-    /// sense, and told as a note when it is cut.
+    /// Returns an error if it is truncated, not JSON, without samples, or beyond a limit. Contradictory data
+    /// is read as far as it makes sense, and noted.
     pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
         let file: CpuFile<'_> = parsed(CPU, bytes)?;
         let Some(ids) = file.samples else {
