@@ -3,7 +3,10 @@
 //!
 //! **Method.** A figure has one value per capture round. A round is a fresh start of the variant, and so one
 //! observation, regardless of the number of samples. The estimate is the mean over the rounds, with Student's
-//! interval at
+//! interval at 95 %. Comparisons are paired by round: the interval is that of the differences within rounds,
+//! so effects common to a round cancel out. With one round there is no interval: both ends are the estimate,
+//! and a doubt says so. These intervals are not corrected for many functions. They help to read a table and
+//! give no verdict.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
