@@ -7,11 +7,11 @@
 //! [`moved`]. If several services were profiled, their files carry the service's name, so that files like
 //! `server.js` are not confused.
 //!
-//! **Moved functions.** Two functions that exist on one side only are the same if they have the same name,
-//! kind of code and package, and the match is unique on both sides. They may come from another commit, or
-//! from another version of their package. If there are several, such as `handle` of three routers, the match
-//! is unknown. Names of one or two letters come from a minifier, which changes them each time. Functions
-//! without their own name are named after their place. Neither is matched.
+//! **Moved functions.** Two functions that each exist on one side only are matched if name, kind of code and
+//! package are equal. The match must be unique on both sides. They may come from another commit, or from
+//! another version of their package. If there are several, such as `handle` of three routers, the match is
+//! unknown. Names of one or two letters come from a minifier, which changes them each time. Functions without
+//! their own name are named after their place. Neither is matched.
 //!
 //! **Reconciling.** The difference of CPU time per request was measured by the kernel's accounting in trials
 //! without a profiler. Profiles yield another value. Profiled ÷ measured is the explained share. If the

@@ -1,7 +1,7 @@
 //! The cost of a request in one service, by kind, package and function, over all workers and capture rounds.
 //!
 //! **Method.** Cost(f) = Σ over the service's threads of the CPU time with f on top of the stack ÷ successful
-//! responses of the same window, in µs per request. Responses are those of the entry, so that the costs of
+//! responses of the same window, in µs per request. Responses are counted at the entry, so that the costs of
 //! several services add up. Each round has one value, see `explanation`. A function that is missing in a
 //! round counts as zero there.
 //!

@@ -318,7 +318,7 @@ impl Work<'_> {
     }
 }
 
-/// Heap trees of a service's processes in a window, or a note about what is missing.
+/// Heap trees of a service's processes in a window, or a note about missing data.
 fn heaps(service: &CapturedService, round: u32, profiles: &dyn Profiles) -> Result<Vec<Tree>, Note> {
     let mut trees = Vec::new();
     for process in &service.processes {

@@ -67,7 +67,7 @@ pub fn page(explanation: &Explanation, title: &str) -> String {
     page.finish(title, "RECORD")
 }
 
-/// The page of separate trees, such as those of files. The first of two is the baseline.
+/// The page of separate trees, such as trees read from files. The first of two is the baseline.
 pub fn page_of_trees(trees: &[(&str, &Tree)], unit: Unit, title: &str) -> String {
     let mut page = Page::default();
     if let [one, other] = trees {
@@ -238,7 +238,7 @@ impl<'a> Sheet<'a> {
         sheet
     }
 
-    /// The last tree, whose nodes are those of all.
+    /// The last tree, which has the nodes of all trees.
     fn tree(&self) -> &Tree {
         &self.trees[self.trees.len() - 1].1
     }

@@ -162,7 +162,7 @@ impl Sight<'_> {
         let busy_ns = tree.total();
         let thread = thread_of(process, agent, busy_ns, taken);
         let ran = process.threads.iter().find(|one| Some(one.id) == thread).map(|one| one.cpu_ns as f64);
-        // Never up. If the kernel counted nothing at all, it cannot count.
+        // Never scaled up. If the kernel counted nothing at all, its count is not used.
         let ran = ran.filter(|ran| *ran > 0.0 && *ran < busy_ns);
         let factor = ran.map_or(1.0, |ran| ran / busy_ns);
         let asked_ns = self.capture.end_ns.saturating_sub(self.capture.start_ns).max(1) as f64;

@@ -48,8 +48,8 @@ pub(crate) fn classes(process: &CapturedProcess, javascript: &[u32]) -> Vec<Clas
         _ => named(&thread.name),
     };
     let mut classes: Vec<Option<Class>> = process.threads.iter().map(first).collect();
-    // libuv names its own threads and Node.js those of V8. A distribution may combine a libuv that does so
-    // with a Node.js that does not yet.
+    // libuv names its own threads, and Node.js names V8's threads. A distribution may combine a libuv that
+    // does so with a Node.js that does not yet.
     let [pool_is_named, v8_is_named] = [Class::Pool, Class::V8].map(|class| classes.contains(&Some(class)));
     let mut unnamed: Vec<usize> = (0..classes.len()).filter(|index| classes[*index].is_none()).collect();
     unnamed.sort_by_key(|index| process.threads[*index].id);

@@ -2,7 +2,7 @@
 //!
 //! **Method.** Two variants cost the same if the measured interval of the difference contains zero or lies
 //! within ±5 % of the baseline's CPU time per request. If then the event loop of the entry is busy for less
-//! than 90 % of the time in both, CPU time is not the limit, and other saturated or delayed resources are
+//! than 90 % of the time in both, CPU time is not the limit. Then other saturated or delayed resources are
 //! reported: ready threads without a processor, another service, libuv's pool, bursts on the event loop, the
 //! link, the generator. If there is none, requests wait for something that is not observed here. If a rate or
 //! a think time paces the requests, an event loop is idle for lack of requests, and only such resources are

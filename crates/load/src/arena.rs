@@ -225,7 +225,7 @@ fn of_request(error: LoadError, request: &Request, requests: usize) -> LoadError
 // The sequence depends only on the arena, the seed and the thread's number, not on events during the load. It
 // must not change between versions, so that a seed in a record keeps its meaning.
 
-/// Separates these words from those of the arrivals, which use the same seed. "requests" in ASCII.
+/// Separates these words from the arrivals' words, which use the same seed. "requests" in ASCII.
 const PURPOSE: u64 = 0x7265_7175_6573_7473;
 
 /// The infinite sequence of requests of one thread. A clone draws the same ones.

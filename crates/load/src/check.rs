@@ -73,7 +73,7 @@ pub(crate) struct Seen {
 }
 
 impl Check {
-    /// `contracts` are those of the endpoints, in their order.
+    /// `contracts` has one contract for each endpoint, in the same order.
     pub(crate) fn new(contracts: Vec<Contract>, sample_every: u64) -> Check {
         let endpoint = |contract: Contract| {
             let failures = none_of(&contract);

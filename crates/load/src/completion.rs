@@ -415,8 +415,8 @@ impl Buffers {
             "the kernel was given {COUNT} buffers of {} bytes",
             self.bytes
         );
-        // SAFETY: within the mapping, initialised by mmap; the kernel does not write to a buffer it has completed
-        // until that is given back; both take this value mutably.
+        // SAFETY: within the mapping, initialised by mmap. The kernel does not write to a completed buffer
+        // until it is given back, and both functions take this value mutably.
         unsafe { std::slice::from_raw_parts_mut(self.buffer(id), count) }
     }
 
@@ -430,7 +430,8 @@ impl Buffers {
         entry.set_len(self.bytes as u32);
         entry.set_bid(id);
         self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the tail lies in the first entry of the mapping, aligned to 2 bytes; the kernel reads it with acquire.
+        // SAFETY: the tail lies in the first entry of the mapping, aligned to 2 bytes. The kernel reads it
+        // with acquire.
         let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(ring).cast_mut()) };
         tail.store(self.tail, Ordering::Release);
     }

@@ -3,15 +3,15 @@
 //!
 //! ```text
 //!            open             connected            secured
-//!   Closed ───────► Connecting ────────► Securing ────────► Open ◄─► requests under way, as many as the protocol takes
+//!   Closed ───────► Connecting ────────► Securing ────────► Open ◄─► requests in flight, up to the protocol's limit
 //!     ▲                 │                   │    LoggingIn ──▲ │
 //!     └──── close ──────┴───────────────────┴────────┴─────────┘
 //!
 //!   bytes of the socket ◄──► Tls (where there is one) ◄──► Session (HTTP/1.1 or HTTP/2) ◄──► requests
 //! ```
 //! Without TLS and with HTTP/1.1, `Securing` takes no time. `LoggingIn` is for users who are not logged in
-//! yet. This module does no I/O and reads no clock. The [`Worker`](crate::worker::Worker) decides what is
-//! sent and when, and a driver moves the bytes.
+//! yet. This module does no I/O and reads no clock. The [`Worker`](crate::worker::Worker) chooses the
+//! requests and their times, and a driver moves the bytes.
 
 mod tls;
 
@@ -269,7 +269,7 @@ impl Connection {
         if !self.carries_requests() {
             return self.failed(Cause::ClosedEarly, recorder);
         }
-        // TLS announces the end itself, so `tls` is taken out while it is decrypted.
+        // While TLS decrypts an announced end, `self.tls` is taken out. If it is present, the end was cut off.
         let effect = self.session.ended(self.tls.is_some(), recorder);
         self.noted(effect, recorder)
     }

@@ -155,7 +155,7 @@ impl ContentReader {
 
 // The names of content codings and the list in a head. This part decodes nothing.
 //
-// Source: RFC 9110, section 8.4.1 and the registry it founds; section 5.6.1 for lists.
+// Source: RFC 9110, section 8.4.1 and its registry, section 5.6.1 for lists.
 
 /// Maximum length of the name of an unknown coding.
 const NAME_CHARS: usize = 40;

@@ -187,7 +187,7 @@ fn begun(result: Result<(), Errno>, socket: OwnedFd) -> Result<OwnedFd, Errno> {
 /// `IP_BIND_ADDRESS_NO_PORT` of ip(7), Linux 4.2.
 fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
     let on: libc::c_int = 1;
-    // SAFETY: the option's value is an int, whose address and size are given; the descriptor is open.
+    // SAFETY: the option's value is an int, whose address and size are given. The descriptor is open.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -217,9 +217,9 @@ pub(crate) fn cause(errno: Errno) -> Cause {
 
 /// The result of a finished connection attempt.
 ///
-/// If no process listens on a local port that is also in the ephemeral range, a socket may be given the port
-/// it calls and connect to itself (a simultaneous open, RFC 9293, section 3.5). This is treated as refused,
-/// and the socket is reset. Closed in an orderly way it would keep the service from its port for a minute.
+/// A local port without a listener may be in the ephemeral range. A socket may then be given the port it
+/// calls and connect to itself (a simultaneous open, RFC 9293, section 3.5). This is treated as refused, and
+/// the socket is reset. Closed in an orderly way it would keep the service from its port for a minute.
 pub(crate) fn end_connect(socket: &OwnedFd) -> Result<(), Errno> {
     sockopt::socket_error(socket)??;
     let here = rustix::net::getsockname(socket)?;

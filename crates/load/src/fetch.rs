@@ -1,7 +1,7 @@
 //! Fetches one complete response, from the first header to the last byte of content: a check before a load.
 //!
 //! Uses its own connection, HTTP/1.1 without TLS, with blocking calls on the caller's thread. It uses the
-//! engine's reader and decoder, so both see the same response. It measures nothing, and must not be called
+//! engine's reader and decoder, so both see the same response. It measures nothing, and should not be called
 //! during a measurement.
 
 use std::io::{ErrorKind, Read, Write};

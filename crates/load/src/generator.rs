@@ -264,7 +264,7 @@ impl LoadSpec {
     /// gets fewer connections. There are never more generators than connections, so the list may be shorter.
     ///
     /// In open loop, the requests and their times are the same whether one machine has all lanes or each has
-    /// some. In closed loop each generator draws the requests of its own lanes.
+    /// some. In closed loop each generator draws requests only for its lanes.
     pub fn divided(&self, generators: u32, threads: u32) -> Vec<LoadSpec> {
         self.divided_among(generators, |_, _| threads)
     }

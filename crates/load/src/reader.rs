@@ -2,8 +2,8 @@
 //!
 //! Sans I/O: it receives byte slices and reports when a response is complete. It copies only a head that
 //! arrived in pieces, and stores no body. It uses no socket and no clock, never panics on any input, and
-//! returns the same result for every way of splitting the same bytes (`pieces` defines this in code, and
-//! tests and a fuzz target check it).
+//! returns the same result for every way of splitting the same bytes. `pieces` defines this in code, and
+//! tests and a fuzz target check it.
 //!
 //! Source: RFC 9112 (HTTP/1.1), section 6.3 for the length of a body, section 7.1 for chunks.
 

@@ -6,7 +6,7 @@
 use model::{SILENCE_MIN_NS, Silence};
 use stats::{Latencies, Quantile};
 
-/// A silence is longer than this times the p99 of nearly all other requests of an endpoint.
+/// A silence is longer than this multiple of the p99 of an endpoint's other requests.
 const USUAL_FACTOR: u64 = 3;
 const USUAL_Q: f64 = 0.99;
 /// Maximum number of periods stored per slice: the longest.
@@ -106,8 +106,8 @@ impl SilenceWatch {
         }
     }
 
-    /// Ends the slice and returns its silences in order. `known` has the latencies of each endpoint, and
-    /// `usual_ns` those of earlier slices, used if this slice has none.
+    /// Ends the slice and returns its silences in order. `known` has the latencies of each endpoint.
+    /// `usual_ns` has usual latencies from earlier slices, used if this slice has none.
     pub(crate) fn finish(
         mut self,
         now_ns: u64,

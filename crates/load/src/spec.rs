@@ -120,7 +120,7 @@ pub struct First {
     pub capture: Vec<(String, ResponseField)>,
 }
 
-/// The position of a generator's threads among those of all generators of one load.
+/// The position of a generator's threads among the threads of all generators of one load.
 ///
 /// A load is distributed to lanes. A lane is an engine thread on any machine. Arrivals and requests depend
 /// only on the number of lanes, not on how many machines run them.

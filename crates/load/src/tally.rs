@@ -18,7 +18,7 @@ const BUCKETS_PREALLOCATED: usize = 6000;
 /// Status codes are three digits.
 const STATUS_CODES: usize = 1000;
 
-/// Maximum number of status codes per endpoint with their own latencies. Further ones share those of
+/// Maximum number of status codes per endpoint with their own latencies. Further ones share the latencies of
 /// [`OTHERS`].
 const STATUSES_MAX: usize = 16;
 /// Stands for all further status codes.

@@ -122,8 +122,8 @@ fn pin(cpu: usize) -> Result<(), LoadError> {
     sched_setaffinity(None, &cpus).map_err(refused)
 }
 
-/// Interval for one thread, given that all threads open connections at the same time, also those of other
-/// generators.
+/// Interval for one thread, given that all threads open connections at the same time, including threads of
+/// other generators.
 fn opening_gap_ns(spec: &LoadSpec) -> u64 {
     let all = spec.lanes.map_or(spec.threads, |lanes| lanes.of);
     let most_ns = OPENING_MAX_NS * u64::from(spec.threads) / u64::from(spec.connections).max(1);

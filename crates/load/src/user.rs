@@ -2,8 +2,8 @@
 //! connection and to all connections that replace that one.
 //!
 //! ```text
-//!   log_in ──► request of a step ──► response ──► captured, the next step; when there is none left it has logged in
-//!                                       └───────► failed: from the first step again, on another connection
+//!   log_in ──► request of a step ──► response ──► captured, next step (logged in after the last one)
+//!                                       └───────► failed: first step again, on another connection
 //! ```
 //! No I/O and no clock. Captured values and cookies are secret, so no type that contains them can be printed.
 
@@ -31,7 +31,7 @@ const COOKIE_BYTES_MAX: usize = 4096;
 /// Settings shared by all users of a load.
 pub(crate) struct UserSettings {
     pub(crate) users: Users,
-    /// The endpoint of the first step. Those of the others follow.
+    /// The endpoint of the first step. The endpoints of the other steps follow.
     pub(crate) endpoint: usize,
     /// Determines the users' think times.
     pub(crate) seed: u64,
@@ -150,7 +150,7 @@ impl User {
     /// Handles the expected response to a log-in step, and captures its values.
     ///
     /// # Errors
-    /// Describes what is missing in the response, without quoting it.
+    /// Names the missing part of the response, without quoting the response.
     pub(crate) fn go_on(
         &mut self,
         own: &Own,

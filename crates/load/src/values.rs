@@ -208,7 +208,7 @@ const EMPTY: &str = "there are no values: the text is empty";
 
 // Formats values and columns for messages: short, on one line, with a suggestion for misspelled names.
 //
-// This part does not decide what is wrong.
+// This part finds no errors itself.
 
 /// Longer texts are truncated in messages.
 const SHOWN_CHARS_MAX: usize = 40;
@@ -251,8 +251,7 @@ pub(crate) fn listed(columns: &[String]) -> String {
 //
 // The crate treats the end of the text as a closing quote, so an unclosed quote would merge all rows after it
 // into one value. A sentinel row after the text detects this, because it is swallowed too. The crate's line
-// numbers are those of the end of the previous row (CRLF and empty lines shift them), so lines are counted
-// here.
+// numbers refer to the end of the previous row (CRLF and empty lines shift them), so lines are counted here.
 
 /// The sentinel row, and the line break that ends the text if it has none.
 const SENTINEL: &[u8] = b"\nend";

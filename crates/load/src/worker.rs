@@ -320,8 +320,8 @@ impl Worker {
         if let Some(schedule) = &mut self.schedule
             && connection.room(now_ns, &self.settings) < schedule.listed[index] as usize
         {
-            // A peer may reduce what it allowed (HTTP/2: `GOAWAY`, fewer streams). The remaining room is
-            // offered again.
+            // A peer may reduce its limit (HTTP/2: `GOAWAY`, fewer streams). The remaining room is offered
+            // again.
             schedule.withdraw(index);
         }
         match effect {

@@ -39,8 +39,8 @@ impl CpuTicks {
         self.0.iter().fold(0, |sum, ticks| sum.saturating_add(*ticks))
     }
 
-    /// Time in which tasks ran. Excludes interrupts: those of a load are packets in transit, which belong to
-    /// no process.
+    /// Time in which tasks ran. Excludes interrupts, because the interrupts of a load are packets in transit,
+    /// which belong to no process.
     fn tasks(self) -> u64 {
         self.0[..3].iter().fold(0, |sum, ticks| sum.saturating_add(*ticks))
     }

@@ -1,6 +1,6 @@
 //! Facts about a machine, as values with units. Fields are `None` if the kernel does not report them.
 //!
-//! This module parses texts and makes no judgements. [`crate::hazards`] decides what is a hazard.
+//! This module parses texts and makes no judgements. [`crate::hazards`] identifies hazards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

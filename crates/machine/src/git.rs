@@ -116,7 +116,7 @@ pub fn git(directory: &Path, filters: Filters) -> io::Result<Command> {
     if !listed.status.success() {
         return Err(io::Error::other(String::from_utf8_lossy(&listed.stderr).trim().to_owned()));
     }
-    // In a truncated list it is unknown what is missing.
+    // The missing part of a truncated list is unknown.
     if listed.stdout.len() >= OUTPUT_BYTES_MAX {
         return Err(io::Error::other("the settings of git are larger than any that are read"));
     }

@@ -1,4 +1,4 @@
-//! Control groups: those of a process, and their CPU time and memory.
+//! Control groups of processes, with their CPU time and memory.
 //!
 //! There are two versions, often in parallel. Both are read. Nothing is created or written.
 
@@ -129,7 +129,7 @@ pub fn of(pid: u32) -> Option<ControlGroup> {
     found.filter(|(_, is_below)| *is_below).map(|(group, _)| group).min_by_key(|group| group.unified)
 }
 
-/// Whether pods with any of these UIDs run on this machine, including those of a cluster in containers (kind,
+/// Whether pods with any of these UIDs run on this machine, including pods of a cluster in containers (kind,
 /// minikube).
 pub fn have_pods_here<'a>(uids: impl IntoIterator<Item = &'a str>) -> bool {
     let uids: Vec<&str> = uids.into_iter().filter(|uid| !uid.is_empty()).collect();

@@ -22,7 +22,7 @@ type Told = Option<(Grade, Evidence, Remedy)>;
 
 type Look = fn(&Facts) -> Told;
 
-/// All checks, in the order in which those of one grade are reported.
+/// All checks, in the order in which hazards of one grade are reported.
 const ALL: [(&str, Look); 30] = [
     ("processors", processors),
     ("quota", quota),

@@ -6,7 +6,7 @@
 //!                             ▲
 //!           two watched seconds, and what others asked the kernel for
 //! ```
-//! All kernel files are parsed here and nowhere else, including those of single processes, sockets and
+//! All kernel files are parsed here and nowhere else, including files of single processes, sockets and
 //! control groups. Everything behind [`Texts`] is pure, so that a stored text of another machine is judged
 //! like this one. This crate changes nothing on the machine except [`write_whole`]'s files and
 //! [`private_folder`]s. It does not know experiments: the checks of a record decide whether a run was

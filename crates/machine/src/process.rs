@@ -163,7 +163,7 @@ pub fn cpu_ns(_pid: u32) -> Option<u64> {
 /// CPU time of a process, including its exited threads. `None` if it is gone.
 ///
 /// Reads the process's clock, in nanoseconds. The part of a currently running thread is up to a scheduler
-/// tick (1 to
+/// tick old (1 to 10 ms).
 #[cfg(target_os = "linux")]
 pub fn cpu_ns(pid: u32) -> Option<u64> {
     let pid = i32::try_from(pid).ok()?;

@@ -199,7 +199,7 @@ fn relative(path: &str, folder: &str) -> String {
 /// The folder to which a service's own files are relative, without a trailing slash. Empty if there is none.
 /// It is the given folder, unless no file of the profile is near it, because the system reported another path
 /// to the same folder. For an imported profile, it is the folder that contains its `node_modules`, otherwise
-/// the common parent of its own files.
+/// the common parent folder of the service's files.
 pub(super) fn directory<'a>(given: &str, urls: impl Iterator<Item = &'a str>) -> String {
     let given = given.trim_end_matches('/');
     let paths: Vec<String> = urls.filter_map(path_of).filter(|path| !is_agent(path)).collect();

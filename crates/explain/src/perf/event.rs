@@ -3,8 +3,8 @@
 //! All unsafe code of this crate is here, so that it can be reviewed in one place. This module does not
 //! handle processes and names, and does not interpret the bytes of a ring.
 //!
-//! Calls, structures and numbers are those of `linux/perf_event.h` and perf_event_open(2). They are few, so
-//! no crate of bindings is needed.
+//! Calls, structures and numbers come from `linux/perf_event.h` and perf_event_open(2). They are few, so no
+//! crate of bindings is needed.
 
 use std::ffi::c_void;
 use std::io;

@@ -160,7 +160,7 @@ impl Pairs {
     }
 }
 
-/// All repeats of one label before those of the next.
+/// All repeats of one label ran before the repeats of the next.
 pub fn in_a_row(of: &Sight<'_>) -> Vec<(Grade, Case)> {
     let repeated: Vec<&Group> = of.groups.iter().filter(|group| group.rates.len() > 1).collect();
     let in_a_row = |group: &&Group| group.runs.windows(2).all(|pair| pair[1] == pair[0] + 1);

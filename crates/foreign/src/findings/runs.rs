@@ -1,6 +1,6 @@
 //! Checks of a single run: what the tool really sent, for how long, and whether its output is complete.
 //! Failures that the figures include or omit. Whether the printed latencies were measured, for which
-//! requests, and what they mean. This module does not compare runs.
+//! requests, and their meaning. This module does not compare runs.
 
 use model::quantity::{count, decimal, many, rate};
 use model::{Evidence, Grade, Quantity, evidence};

@@ -1,6 +1,6 @@
-//! hey, and oha, which prints the same in other units. Requests per second of both include failures, those of
-//! oha also requests that the end of the run interrupted. hey prints neither address nor connections. oha
-//! also writes JSON.
+//! hey, and oha, which prints the same in other units. Requests per second of both include failures. For oha
+//! they also include requests that the end of the run interrupted. hey prints neither address nor
+//! connections. oha also writes JSON.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! TLS of one connection, between the bytes of the socket and those of the protocol. Uses rustls, without I/O
-//! and without own receive buffers: a record is decrypted in the driver's buffer.
+//! TLS of one connection, between the socket and the protocol. Uses rustls, without I/O and without own
+//! receive buffers: a record is decrypted in the driver's buffer.
 
 use std::sync::Arc;
 

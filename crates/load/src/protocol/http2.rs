@@ -68,8 +68,8 @@ struct Http2 {
     /// The number of the next stream.
     next: u32,
     encoder: Encoder,
-    /// The block of the last request, if it would be encoded the same again. Identified by its place in the
-    /// arena, which never moves its bytes.
+    /// The block of the last request, if encoding it again would give the same block. Identified by its place
+    /// in the arena, which never moves its bytes.
     last: Option<Rendered>,
     decoder: Decoder,
     /// Shape of the last block.

@@ -2,14 +2,14 @@
 //! tally must match an independent ledger.
 //!
 //! ```text
-//!   seed ──► setting ──► world: a slice after the other, as an engine thread walks through them
+//!   seed ──► setting ──► world: consecutive slices, as in an engine thread
 //!                          │
-//!                        driver ◄─ actions ─ worker          what each event amounts to, and all counts in the end,
-//!                        │    │                            must be the same on both sides
+//!                        driver ◄─ actions ─ worker          effects of events and final counts
+//!                        │    │                            must be equal on both sides
 //!              server ◄──┘    └───────────► ledger, book
 //! ```
-//! A failing seed prints its number. To run it alone: `PROOFLOAD_SEED=17 cargo test -p proofload-load --lib
-//! whatever_the_server_does`.
+//! A failing seed prints its number. To run it alone:
+//! `PROOFLOAD_SEED=17 cargo test -p proofload-load --lib whatever_the_server_does`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

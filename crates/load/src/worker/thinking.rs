@@ -14,7 +14,8 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use super::{Action, Gate, Worker};
 use crate::clock::in_ns;
 
-/// Separates these words from those of requests and arrivals, which use the same seed. "thinking" in ASCII.
+/// Separates these words from the words for requests and arrivals, which use the same seed. "thinking" in
+/// ASCII.
 const PURPOSE: u64 = 0x7468_696e_6b69_6e67;
 
 /// The think state of all users. Times are absolute.

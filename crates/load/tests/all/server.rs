@@ -90,7 +90,7 @@ impl Server {
         Server { address, listener, shared, acceptor: Some(acceptor) }
     }
 
-    /// Serves connections accepted from now on correctly.
+    /// Stops faulty behaviour for connections accepted from now on.
     pub fn heal(&self) {
         self.shared.well.store(true, Ordering::SeqCst);
     }

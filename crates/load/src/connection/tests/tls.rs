@@ -20,7 +20,7 @@ type Certified = (String, CertificateDer<'static>, Vec<u8>);
 
 static CERTIFIED: LazyLock<Certified> = LazyLock::new(|| certified(false, false));
 
-/// A certificate signed by an authority or by itself, which may have expired.
+/// A certificate signed by an authority or self-signed, which may have expired.
 fn certified(expired: bool, by_itself: bool) -> Certified {
     let key = rcgen::KeyPair::generate().unwrap();
     let mut leaf = rcgen::CertificateParams::new(vec![NAME.to_string()]).unwrap();

@@ -4,7 +4,7 @@
 //! Nearly every head repeats an earlier one of the connection. So the decoder caches the last block with its
 //! fields as long as its table is unchanged. A repeated request reuses its encoded bytes.
 //!
-//! Source: RFC 7541; limits by RFC 9113, section 10.5.1.
+//! Source: RFC 7541, with limits of RFC 9113, section 10.5.1.
 
 mod huffman;
 mod table;
@@ -131,7 +131,7 @@ pub(super) struct Decoder {
     pub(super) table: Table,
     /// The fields of the last block.
     pub(super) fields: Fields,
-    /// The block of `fields`, if it would be decoded the same again.
+    /// The block of `fields`, if decoding it again would give the same result.
     block: Vec<u8>,
     /// Buffer for strings that are added to the table.
     strings: Vec<u8>,
@@ -248,7 +248,7 @@ fn take(rest: &mut &[u8]) -> Result<u8, Undecodable> {
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     table: Table,
-    /// The peer must empty its table and must be told the new size.
+    /// The peer must empty its table, and its new size must be sent.
     is_resized: bool,
     block: Vec<u8>,
 }
@@ -263,7 +263,7 @@ impl Encoder {
         }
     }
 
-    /// Encodes a request. Returns the block and whether it would be the same again.
+    /// Encodes a request. Returns the block and whether encoding it again would give the same block.
     pub(super) fn encode<'a>(&mut self, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> (&[u8], bool) {
         self.block.clear();
         let known = self.table.entries.len();
