@@ -3,8 +3,8 @@
 //! justified causes are counted, that nothing is lost, that every slice ends, and that memory stays within
 //! the windows. HTTP/1.1 has a stricter simulation in `worker`.
 //!
-//! To run one seed alone: `PROOFLOAD_SEED=17 cargo test -p proofload-load --lib
-//! whatever_a_server_of_streams_does`.
+//! To run one seed alone:
+//! `PROOFLOAD_SEED=17 cargo test -p proofload-load --lib whatever_a_server_of_streams_does`.
 
 mod peer;
 
