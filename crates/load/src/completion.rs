@@ -45,7 +45,7 @@ const COPY_BYTES_MAX: usize = 64 * 1024;
 /// After a long response, the next responses are assumed to be long for this number of receives. Switching
 /// between the two kinds of receive costs more than a few receives of the wrong kind.
 const LONG_FOR: u32 = 64;
-/// Maximum bytes discarded by one request. Bytes that a cancelled request discarded are not counted.
+/// Maximum bytes discarded by one io_uring request. Bytes that a cancelled one discarded are not counted.
 const SKIP_BYTES_MAX: u64 = 1 << 20;
 
 /// The patience in closed loop for this number of requests in flight and these response means.
