@@ -1,11 +1,11 @@
-//! Why something could not be done: everything a user needs to put it right.
+//! Errors with everything a user needs to fix them.
 //!
-//! The message is one line; the last output and a hint come apart, for the caller to lay out. It is said where it is found, and travels as
-//! it is from one machine to another.
+//! The message is one line. The last output and a hint are separate fields, so that the caller can lay them
+//! out. Errors are created where they are found, and pass unchanged from one machine to another.
 
 use serde::{Deserialize, Serialize};
 
-/// Why something could not be done.
+/// Reason why something could not be done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct Error {
@@ -15,19 +15,19 @@ pub struct Error {
     tail: Option<String>,
 }
 
-/// What is to blame, as far as a caller does something else then.
+/// Cause of an error, as far as callers distinguish it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blame {
-    /// What was asked for: another machine would refuse it, too.
+    /// The request: another machine would refuse it, too.
     Request,
-    /// The machine, or what runs there.
+    /// The machine, or something that runs there.
     Machine,
-    /// Neither: the caller cancelled, and what was begun has been ended.
+    /// Neither: the caller cancelled, and everything that was started has been ended.
     Cancelled,
-    /// This other machine is lost. Everything that we had started there ends by itself.
+    /// This other machine is lost. Everything that was started there ends by itself.
     Lost(String),
-    /// A cluster that does not answer, which may pass.
+    /// A cluster that does not answer, which may be temporary.
     Away,
     /// Missing rights or credentials in a cluster, which may pass, too: one that starts anew does not know for a moment who may do what.
     Rights,
