@@ -106,7 +106,8 @@ struct Host {
 impl AgentHost {
     /// Creates a private folder with the agent and a socket, and listens on it.
     ///
-    /// # Errors Any error of the system.
+    /// # Errors
+    /// Any error of the system.
     pub fn new() -> io::Result<Self> {
         let folder = scratch_directory(&Marker::new());
         let files = vec![(AGENT_NAME.to_owned(), AGENT.to_owned())];
@@ -378,7 +379,8 @@ impl Peer {
 
     /// Sends a short line, which fits into the socket's buffer if the agent reads at all.
     ///
-    /// # Errors The reason why it was not sent.
+    /// # Errors
+    /// The reason why it was not sent.
     pub fn send(&self, line: &str) -> Result<(), String> {
         let mut stream = self.stream.as_deref().ok_or("its connection is closed")?;
         stream.write_all(line.as_bytes()).map_err(|error| format!("it cannot be told: {error}"))

@@ -86,7 +86,8 @@ fn is_of_engine(name: &str) -> bool {
 impl Pack {
     /// Finds engine and image, and changes nothing. `port` is a port of this machine.
     ///
-    /// # Errors No engine, no daemon, no image, or an unknown port.
+    /// # Errors
+    /// No engine, no daemon, no image, or an unknown port.
     pub fn find(service: &str, container: &Container, marker: &Marker, port: u16) -> Result<Pack, Error> {
         let mut pack = Pack {
             engine: engine(service, container.engine)?,
@@ -170,7 +171,8 @@ impl Pack {
     /// Returns the running containers once all are running, and healthy if a project defines a health check.
     /// `None` if not yet.
     ///
-    /// # Errors An unknown port, or no control group.
+    /// # Errors
+    /// An unknown port, or no control group.
     pub fn look(&self, cpus: &[usize]) -> Result<Option<Up>, Error> {
         let ids = self.ids();
         let Some(all) = self.seen(&ids) else { return Ok(None) };

@@ -61,7 +61,8 @@ pub(crate) struct Link {
 impl Link {
     /// Starts a warden and sends it its spec. Everything that follows is reported in its news.
     ///
-    /// # Errors The reason why it could not be started.
+    /// # Errors
+    /// The reason why it could not be started.
     pub fn open(warden: &Warden, spec: &Spec, marker: Marker) -> Result<Self, Failure> {
         let line = serde_json::to_string(spec)
             .map_err(|error| Failure::because("cannot be told what to start", error))?;

@@ -123,7 +123,8 @@ pub(crate) struct Held {
 impl Held {
     /// Creates the folder with its files, readable by its owner only.
     ///
-    /// # Errors Any error of the system, also if the folder exists.
+    /// # Errors
+    /// Any error of the system, also if the folder exists.
     pub fn create(scratch: &Scratch) -> io::Result<Self> {
         if let Some(parent) = scratch.directory.parent() {
             remove_abandoned(parent);

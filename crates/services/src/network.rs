@@ -54,7 +54,8 @@ pub struct Network {
 impl Network {
     /// Creates the network that `link` describes.
     ///
-    /// # Errors If the user lacks permission, a command or a kernel module is missing, the kernel refuses, or
+    /// # Errors
+    /// If the user lacks permission, a command or a kernel module is missing, the kernel refuses, or
     /// the measured round trip is shorter than configured.
     pub fn make(link: &plan::Network) -> Result<Self, Error> {
         can_be_made()?;
@@ -128,7 +129,8 @@ impl Network {
 
 /// Checks that this user on this machine can create networks, as far as possible without creating one.
 ///
-/// # Errors The missing permission or component.
+/// # Errors
+/// The missing permission or component.
 pub fn can_be_made() -> Result<(), Error> {
     if !rustix::process::geteuid().is_root() {
         let message = "`load.network` takes root: it makes network namespaces with a link between them";
@@ -216,7 +218,8 @@ impl Host {
     /// Moves the calling thread into the namespace until the returned value is dropped. Threads, processes
     /// and sockets that are created meanwhile stay there.
     ///
-    /// # Errors If the kernel refuses.
+    /// # Errors
+    /// If the kernel refuses.
     pub fn visit(&self) -> Result<Visit, Error> {
         let home = File::open(OWN).map_err(|error| refused(OWN, error))?;
         enter(&self.0).map_err(|error| refused("entering a network namespace", error))?;

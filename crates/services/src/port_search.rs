@@ -68,7 +68,8 @@ impl PortSearch {
 impl Running {
     /// Looks for the service on other ports. `waited` is the time since its start.
     ///
-    /// # Errors Several ports that respond, so that the choice is ambiguous.
+    /// # Errors
+    /// Several ports that respond, so that the choice is ambiguous.
     pub(crate) fn look_elsewhere(
         &self,
         search: &mut PortSearch,

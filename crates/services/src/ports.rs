@@ -28,7 +28,8 @@ impl Ports {
     /// Chooses ports for all services of a variant, which will listen on `address`. `random` decides where
     /// the search begins, so that concurrent trials do not choose the same ports.
     ///
-    /// # Errors A fixed port that is in use, or no free port.
+    /// # Errors
+    /// A fixed port that is in use, or no free port.
     pub fn choose(services: &[Service], address: IpAddr, random: u64) -> Result<Self, Error> {
         let mut ports = BTreeMap::new();
         for service in services {
@@ -106,7 +107,8 @@ fn failed(bound: &io::Result<TcpListener>, why: ErrorKind) -> bool {
 
 /// Checks that a service may be started that is to listen at `address`.
 ///
-/// # Errors A port in use, with its owner's command and number.
+/// # Errors
+/// A port in use, with its owner's command and number.
 pub(crate) fn check_free(service: &str, address: SocketAddr) -> Result<(), Error> {
     let bound = TcpListener::bind(address);
     if bound.is_ok() {
@@ -126,7 +128,8 @@ pub(crate) fn check_free(service: &str, address: SocketAddr) -> Result<(), Error
 
 /// Checks that a service can listen on this address at all.
 ///
-/// # Errors If this machine has no such address.
+/// # Errors
+/// If this machine has no such address.
 pub fn check_address(service: &str, address: IpAddr) -> Result<(), Error> {
     if !failed(&TcpListener::bind((address, 0)), ErrorKind::AddrNotAvailable) {
         return Ok(());

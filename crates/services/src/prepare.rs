@@ -73,7 +73,8 @@ impl Cache {
     /// Returns where the data of a step is or would be made. `values` are the values of its placeholders for
     /// secrets. Changes nothing.
     ///
-    /// # Errors An input that cannot be read.
+    /// # Errors
+    /// An input that cannot be read.
     pub fn place(&self, step: &Preparation, values: &BTreeMap<String, String>) -> Result<Place, Error> {
         if let Some(mark) = &step.mark {
             return Ok(Place { path: step.directory.clone(), there: mark.is_file() });
@@ -86,7 +87,8 @@ impl Cache {
     /// values of its placeholders for secrets. `cancelled` is checked every 50 ms, and ends the command at
     /// once.
     ///
-    /// # Errors Any failure. Then no partial data is left.
+    /// # Errors
+    /// Any failure. Then no partial data is left.
     pub fn prepare(
         &self,
         (warden, values): (&Warden, &BTreeMap<String, String>),
@@ -216,7 +218,8 @@ pub struct Cache {
 impl Cache {
     /// The cache of the current user: `$XDG_CACHE_HOME/proofload`, or `~/.cache/proofload`.
     ///
-    /// # Errors If neither variable holds an absolute path.
+    /// # Errors
+    /// If neither variable holds an absolute path.
     pub fn of_this_user() -> Result<Self, Error> {
         // The XDG Base Directory Specification requires relative paths to be ignored.
         let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

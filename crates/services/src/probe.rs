@@ -145,7 +145,8 @@ fn connected(address: SocketAddr) -> Result<TcpStream, Seen> {
 /// Checks that a unix socket is listened on. It does not wait for a socket that accepts nothing, because such
 /// sockets have no timeout.
 ///
-/// # Errors The error of the system.
+/// # Errors
+/// The error of the system.
 pub fn reach_socket(path: &Path) -> io::Result<()> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;

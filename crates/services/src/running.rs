@@ -71,7 +71,8 @@ pub struct Running {
 /// 2xx, the socket belongs to it, and all its workers are there and idle. `cancelled` is checked every 10 ms,
 /// and every 100 ms while waiting for idle workers.
 ///
-/// # Errors Any failure. Then nothing of the service is left.
+/// # Errors
+/// Any failure. Then nothing of the service is left.
 pub fn start(
     warden: &Warden,
     service: &Service,
@@ -170,7 +171,8 @@ impl Running {
 
     /// Restricts all its current and future threads to these processors.
     ///
-    /// # Errors If the kernel or the container engine refuses.
+    /// # Errors
+    /// If the kernel or the container engine refuses.
     pub fn confine(&self, cpus: &[usize]) -> Result<(), Error> {
         if let Some(container) = &self.container {
             return container.confine(cpus);

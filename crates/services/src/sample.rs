@@ -303,19 +303,20 @@ impl Counters {
     }
 }
 
-/// Peak resident memory of these processes in bytes, in which pages that they share count once.
+/// Peak resident memory of these processes in bytes. Pages that they share count once.
 ///
-/// The kernel keeps the peak of each process (`VmHWM`), and in it every resident page, shared or not. Workers of one program share
-/// its text, some 40 MB of a Node.js process of 55 MB: summed up, four workers would seem to need twice what they need. The
-/// proportional size (PSS) divides a page among all who map it, also among trees of other variants that happen to live at the
-/// same time, so that it depends on them. So here:
+/// The kernel keeps the peak of each process (`VmHWM`), which includes every resident page, shared or not.
+/// Workers of one program share its text, some 40 MB of a Node.js process of 55 MB: the plain sum of four workers
+/// would be twice their actual use. The proportional size (PSS) divides a page among all processes that map it.
+/// These include trees of other variants that run at the same time, so the PSS depends on them. Therefore:
 ///
 /// ```text
 ///   for each program:  Σ (peak − shared)  +  the largest shared     over its processes; shared: now, of `smaps_rollup`
 /// ```
-/// Exact for one process, and for processes that share all with one another. Pages shared by different programs (the C library)
-/// count for each program. Each process's peak counts whenever it was, and those of ended processes are not known any more. It
-/// takes milliseconds a process, so it is not for a measurement.
+/// The result is exact for one process, and for processes that share all their pages with one another. Pages
+/// shared by different programs (the C library) count for each program. Each process counts with its peak at any
+/// time. Peaks of ended processes are lost. Reading takes milliseconds for each process, so it is not done during a
+/// measurement.
 pub(crate) fn peak_bytes(processes: &[Stat]) -> u64 {
     let mut programs: BTreeMap<Option<PathBuf>, Vec<(u64, u64)>> = BTreeMap::new();
     for pid in processes.iter().filter(|stat| stat.is_alive()).map(|stat| stat.id.pid) {

@@ -174,7 +174,8 @@ pub struct Watched {
 impl Watched {
     /// Finds the processes that a connection to `address` reaches.
     ///
-    /// # Errors If no process listens there, some listeners may not be read, or they only forward.
+    /// # Errors
+    /// If no process listens there, some listeners may not be read, or they only forward.
     pub fn at(address: SocketAddr) -> Result<Watched, &'static str> {
         let listeners = on_port(address.port());
         let reached = sockets::reached(&listeners, address.ip());
@@ -183,7 +184,8 @@ impl Watched {
 
     /// Finds the processes that listen on a unix socket.
     ///
-    /// # Errors As [`Watched::at`].
+    /// # Errors
+    /// As [`Watched::at`].
     pub fn at_socket(path: &Path) -> Result<Watched, &'static str> {
         Watched::holding(&sockets::unix_listeners(path))
     }

@@ -43,7 +43,8 @@ impl Source {
     /// Resolves a `reference` to a commit for the services of a plan: a branch, a tag or a commit as `git
     /// rev-parse` takes it. Checks that everything the plan names exists there. Changes nothing.
     ///
-    /// # Errors If there is no such commit or parts are missing, or git is not installed or does not answer.
+    /// # Errors
+    /// If there is no such commit or parts are missing, or git is not installed or does not answer.
     pub fn find(plan: &Plan, reference: &str, building: &Building, cache: &Cache) -> Result<Source, Error> {
         let (repository, mut notes) = repository_of(plan)?;
         let commit = resolve(&repository, reference)?;

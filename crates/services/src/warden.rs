@@ -91,8 +91,8 @@ pub fn warden_main() -> ExitCode {
 fn prepare() -> Result<OwnedFd, Failure> {
     // `pkill proofload` must not end Proofload and its wardens at once.
     let _ = rustix::thread::set_name(c"pf-warden");
-    // What else the caller left open is none of our business: kept open, a pipe of theirs would never end. Kernels
-    // before 5.9 refuse, and that is all.
+    // Other descriptors that the caller left open are closed: an inherited pipe end would keep the pipe open.
+    // Kernels before 5.9 refuse, which is harmless.
     // SAFETY: called first, so this program has opened nothing yet and no descriptor of its own is closed.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
     rustix::process::setsid().map_err(|error| Failure::because("cannot begin a session", error))?;

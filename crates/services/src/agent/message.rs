@@ -102,7 +102,8 @@ pub(super) struct Captured {
 impl Message {
     /// Parses a line.
     ///
-    /// # Errors The reason why it is no message.
+    /// # Errors
+    /// The reason why it is no message.
     pub fn parse(line: &[u8]) -> Result<Self, String> {
         // The reason may quote the agent's own text, whose length is not limited.
         let told = |error: serde_json::Error| model::text::cut(&error.to_string(), REASON_CHARS_MAX);

@@ -24,7 +24,8 @@ const READ_BYTES: usize = 64 << 10;
 
 /// Returns 64 hexadecimal digits.
 ///
-/// # Errors An input that cannot be read.
+/// # Errors
+/// An input that cannot be read.
 pub(super) fn key(step: &Preparation, values: &BTreeMap<String, String>) -> Result<String, Error> {
     // The key is stored in records.
     let step = &step.masked();

@@ -67,7 +67,7 @@ impl Ignored {
                 model::distinct(files.iter().filter(is_copied).cloned().chain(inside))
             }
         };
-        // A file that the commit contains is part of what is compared.
+        // A file in the commit is compared like the rest of the code.
         let at_commit = files_at(against)?;
         let (copied, _): (Vec<_>, Vec<_>) =
             recognised.into_iter().partition(|file| !at_commit.contains(file.as_os_str().as_bytes()));

@@ -76,7 +76,8 @@ impl Source {
     /// Finds or creates the worktree, and removes others that were not used for long. `watch` receives the
     /// progress.
     ///
-    /// # Errors If git fails, or the cache cannot be written.
+    /// # Errors
+    /// If git fails, or the cache cannot be written.
     pub fn check_out(&self, cache: &Cache, watch: &mut dyn FnMut(Preparing)) -> Result<Worktree, Error> {
         cache.create()?;
         let cache = Cache { folder: folder(cache) };
@@ -213,7 +214,7 @@ const INCOMPLETE: [&str; 2] = ["from promisor remote", "lazy fetching disabled"]
 /// Message of git when it does not know a flag for listing its settings.
 const OLD: [&str; 1] = ["unknown option `show-scope'"];
 
-/// What git said.
+/// Result of a git command.
 #[derive(Debug)]
 pub(super) struct Said {
     /// Whether it ended well, which is a yes.

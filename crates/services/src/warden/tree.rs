@@ -82,7 +82,8 @@ fn reset_signals() {
 
 /// Returns a child that has ended, including adopted ones. `None` if all are still running.
 ///
-/// # Errors There is no child, and so no descendant either, because the warden adopts orphans.
+/// # Errors
+/// There is no child, and so no descendant either, because the warden adopts orphans.
 pub(super) fn reap() -> rustix::io::Result<Option<(u32, Exit)>> {
     while let Some((pid, status)) = rustix::io::retry_on_intr(|| wait(WaitOptions::NOHANG))? {
         let exit = status.exit_status().map(Exit::Status);
