@@ -1,4 +1,4 @@
-//! What people read of an explanation, word for word where they read it, and that no name from outside does anything.
+//! Snapshots of an explanation in all forms. No external name has an effect on them.
 
 use analysis::conclude;
 use explain::{
@@ -28,7 +28,7 @@ fn about(value: f64, half: f64) -> Interval {
     Interval { value, low: value - half, high: value + half }
 }
 
-/// A handler that hashes, in the event loop; beside it what express and the idle loop take.
+/// A handler that hashes in the event loop, beside express and the idle loop.
 fn frames() -> Vec<Frame> {
     let express = Some(Package { name: "express".into(), version: Some("5.1.0".into()) });
     vec![
@@ -57,7 +57,7 @@ fn tree(hash: f64) -> Tree {
 
 fn subject(variant: &str, hash: f64) -> Subject {
     let (mut tree, frames) = (tree(hash), frames());
-    // What waits is in no subject's tree.
+    // Waiting is in no subject's tree.
     tree.nodes.truncate(5);
     let row = |at: usize, own: f64, total_us: f64| Row {
         frame: frames[at].clone(),
