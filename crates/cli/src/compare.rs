@@ -121,7 +121,7 @@ fn metrics(names: &[String]) -> Option<Setting> {
 pub struct Aim {
     /// Minimum number of services.
     pub least: usize,
-    /// Keys of the file in addition to those of flags.
+    /// Additional keys of the file.
     pub settings: Vec<Setting>,
     /// Prefix of experiment names.
     pub name: &'static str,

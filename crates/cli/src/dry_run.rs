@@ -200,7 +200,7 @@ fn judged_by(design: &Design) -> String {
     metrics.join(", and by ")
 }
 
-/// The rate, and what it takes to determine it. Empty in closed loop.
+/// The rate, and the effort to determine it. Empty in closed loop.
 fn open_loop(plan: &Plan) -> String {
     let design = &plan.design;
     let (to, over) = match design.ramp_to {

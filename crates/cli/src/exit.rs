@@ -23,7 +23,7 @@ pub const INTERRUPTED: u8 = 130;
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Failed {
-    /// What happened: what, where, the value, the limit.
+    /// The failure: what, where, the value, the limit.
     pub message: String,
     /// How to fix it, if known.
     pub hint: Option<String>,

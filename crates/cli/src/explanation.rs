@@ -95,7 +95,7 @@ fn profiles_bytes(record: &Record) -> f64 {
     files.map(|file| file.bytes).sum::<u64>() as f64
 }
 
-// Files for explanations: those of the record, and source files of services that still exist. It reads with
+// Files for explanations: files of the record, and source files of services that still exist. It reads with
 // limits, and never follows a name out of a record or to the network.
 
 /// Maximum size of a profile. Half an hour of a busy process with a sample per millisecond is smaller.

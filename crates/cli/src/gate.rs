@@ -36,8 +36,7 @@ pub struct Flags {
     /// Largest permitted change for the worse of each metric that gets a verdict, for example 3%
     #[arg(long, value_name = "PERCENT", value_parser = plan::percentage)]
     max_regression: Option<f64>,
-    /// A limit in addition to those of the file, for example "p99 < 50ms" or "throughput > -3%". May be
-    /// repeated
+    /// An additional limit, for example "p99 < 50ms" or "throughput > -3%". May be repeated
     #[arg(long = "limit", value_name = "LIMIT", value_parser = plan::limit)]
     pub limits: Vec<Limit>,
     /// Exit 0 instead of 5 if a limit is inconclusive, although it is not proven

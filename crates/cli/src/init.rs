@@ -284,7 +284,7 @@ fn package_json(folder: &Path, text: &str) -> Result<Service, String> {
     let package: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     if let Some(start) = package["scripts"]["start"].as_str() {
         let from = format!("package.json, scripts.start: {start}");
-        // Variables set in the script would override those of the variants.
+        // Variables set in the script would override the variants' values.
         let setters = ["cross-env ", "env "];
         let behind = setters.iter().find_map(|setter| start.trim_start().strip_prefix(setter));
         let plain = behind.filter(|rest| !rest.starts_with('-')).unwrap_or(start);

@@ -108,7 +108,7 @@ impl Drop for Live {
     }
 }
 
-/// The event that follows those of a run with a gate, as a line.
+/// The last event of a run with a gate, as a line.
 pub fn gate_event(record: &Record, gate: Value) -> String {
     // As with every event, plain structs always convert to JSON.
     let line = serde_json::to_string(&events::afterwards(record, What::Gate { gate })).unwrap_or_default();

@@ -43,7 +43,7 @@ fn compatible() -> impl TypedValueParser<Value = Tool> {
 #[derive(Debug, Args)]
 #[command(after_help = flags::EXAMPLES)]
 pub struct LoadArgs {
-    /// What to request: http://HOST:PORT/PATH or https://HOST:PORT/PATH
+    /// URL to request: http://HOST:PORT/PATH or https://HOST:PORT/PATH
     #[arg(required_unless_present_any = ["tool", "theirs"])]
     url: Option<String>,
     #[command(flatten)]
@@ -306,8 +306,8 @@ fn given_before(typed: impl Iterator<Item = String>) -> Vec<String> {
     given
 }
 
-// Display of a measurement in progress: what it waits for, a bar on a terminal, and a line for each of
-// several steps.
+// Display of a measurement in progress: the current wait, a bar on a terminal, and a line for each of several
+// steps.
 
 /// Shorter runs do not show a bar.
 const SHOWN_FROM: Duration = Duration::from_secs(2);

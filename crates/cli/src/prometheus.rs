@@ -1,9 +1,9 @@
 //! `--prometheus`: the progress of a run, for a Prometheus that polls every few seconds. The text format is
 //! version 0.0.4 (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
 //!
-//! Counts are those of finished slices. For a measurement by `load`, whose slices are long, they include the
-//! current slice. This module must not delay a run: each thread of the generator only copies its histograms
-//! on request.
+//! Only finished slices are counted. For a measurement by `load`, whose slices are long, the current slice is
+//! included. This module must not delay a run: each thread of the generator only copies its histograms on
+//! request.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -57,7 +57,7 @@ pub fn end_as_first_process() {
         }
     };
     for signal in heeded().into_iter().filter(|_| std::process::id() == 1) {
-        // SAFETY: all that it does may be done in a signal handler: an atomic, and `_exit`.
+        // SAFETY: the handler only uses an atomic and `_exit`, which are async-signal-safe.
         let _ = unsafe { register(signal, end) };
     }
 }
@@ -88,7 +88,8 @@ pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
                 exit(i32::from(INTERRUPTED));
             }
         };
-        // SAFETY: all that it does may be done in a signal handler: a clock, atomics, `live::leave`, which says so of itself, and `_exit`.
+        // SAFETY: the handler only uses a clock, atomics, `live::leave`, which is documented as safe in a
+        // signal handler, and `_exit`.
         unsafe { register(signal, again) }?;
     }
     let mut signals = Signals::new(heeded.iter().chain([&PARENT_ENDED]))?;
@@ -129,7 +130,8 @@ pub fn on_suspend(first: fn()) -> io::Result<()> {
         first();
         let _ = emulate_default_handler(SIGTSTP);
     };
-    // SAFETY: the caller's part is fit for it, and the default handler's stand-in is made for it.
+    // SAFETY: `first` is required to be safe in a signal handler, and the emulation of the default handler is
+    // made for that.
     unsafe { register(SIGTSTP, suspend) }?;
     Ok(())
 }

@@ -158,7 +158,7 @@ fn write_man(folder: &Path) -> io::Result<()> {
 /// Flags of `schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
-    /// What the schema describes
+    /// Subject of the schema
     #[arg(long, value_enum, default_value_t = Of::Experiment)]
     of: Of,
 }

@@ -178,7 +178,7 @@ fn wish(args: &TuneArgs, tune: &mut plan::Tune) {
     tune.keep.extend(args.keep.iter().cloned());
 }
 
-/// The settings to try: those of the catalogue, and the user's.
+/// The settings to try, from the catalogue and from the user.
 fn chosen(tune: &plan::Tune, facts: &Facts, folder: &Path) -> Result<Chosen, Failed> {
     let catalogue = Catalogue::built_in();
     let names: Vec<&str> = catalogue.names().collect();

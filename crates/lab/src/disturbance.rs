@@ -44,8 +44,8 @@ pub struct Taken {
 
 impl Taken {
     /// Reads the counters of a block's measured slices. `turns`: the trials took turns, so the counters of
-    /// each slice are those of all of them together. `machines`: facts about them at the beginning of the
-    /// run. With several machines the most disturbed one counts.
+    /// each slice cover all of them. `machines`: facts about them at the beginning of the run. With several
+    /// machines the most disturbed one counts.
     pub fn of(block: &Block, turns: bool, machines: &Environment) -> Taken {
         let slices: Vec<&Slice> = block.trials.iter().flat_map(Trial::measured).collect();
         let length_ns = |slice: &Slice| slice.counts.wall_ns() as f64;

@@ -13,10 +13,10 @@ pub const TOGETHER_MAX: usize = 12;
 /// Maximum length of the padding variable in bytes: one page moves a stack through every relevant alignment.
 const PADDING_BYTES_MAX: usize = 4096;
 
-/// First stream of turns, after those of arrivals.
+/// First stream of turns, after the streams of arrivals.
 const TURNS: u32 = 1 << 16;
 
-/// Stream for the order of requests, after those of turns.
+/// Stream for the order of requests, after the streams of turns.
 const REQUESTS: u32 = 1 << 24;
 
 /// Rounds of captures use the streams of blocks beyond any run's.

@@ -239,7 +239,7 @@ fn types(schema: &Schema) -> impl Iterator<Item = &str> {
 }
 
 fn fits(node: &Node, schema: &Schema) -> bool {
-    // A choice among words has no type of its own.
+    // A schema for a choice among words has no `type`.
     if choices(schema).is_some() {
         return matches!(node.value, Value::String(_));
     }

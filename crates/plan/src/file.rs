@@ -402,7 +402,7 @@ pub(crate) struct Asked {
     #[default(RequestPath("/".to_owned()))]
     pub path: RequestPath,
     /// Request header fields, sent in this order. A list of values sends the field once for each value. The
-    /// fields of one of `requests` are added to those of the load and replace fields with the same name.
+    /// fields of one of `requests` are added to the fields of the load and replace fields with the same name.
     pub headers: IndexMap<String, OneOrMany<String>>,
     /// Request body. Its length is sent in the header.
     pub body: String,

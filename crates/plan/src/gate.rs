@@ -269,7 +269,7 @@ fn expected(figure: Figure) -> (&'static str, &'static str) {
     }
 }
 
-/// A limit, and what it applies to.
+/// A limit, and its subject.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GateEntry {
     /// The limit.

@@ -1,6 +1,6 @@
 //! `[measure]`: one variant is measured without a comparison, at one rate or at several in turn.
 //!
-//! Determines what is measured and for how long, and reports a second variant.
+//! Determines rates and lengths, and reports a second variant.
 
 use std::time::Duration;
 

@@ -30,7 +30,7 @@ pub struct PlanPaths<'p> {
 }
 
 impl Plan {
-    /// All paths except those of [`Against`](crate::Against), which refers to two folders.
+    /// All paths except the ones in [`Against`](crate::Against), which refers to two folders.
     pub fn paths_mut(&mut self) -> PlanPaths<'_> {
         let Plan {
             variants,

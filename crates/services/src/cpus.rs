@@ -71,7 +71,8 @@ pub fn give_up_real_time() -> bool {
 /// Sets the scheduling policy by system call, because musl's function of that name always fails. Returns
 /// whether it succeeded.
 fn schedule(policy: libc::c_int, priority: libc::c_int) -> bool {
-    // SAFETY: the kernel's parameter is one int, which outlives the call; nothing changes but how this thread is scheduled.
+    // SAFETY: the kernel's parameter is one int, which outlives the call. Only the scheduling of this thread
+    // changes.
     unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) == 0 }
 }
 

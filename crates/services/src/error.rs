@@ -25,7 +25,7 @@ pub enum Blame {
     Machine,
     /// Neither: the caller cancelled, and everything that was started has been ended.
     Cancelled,
-    /// This other machine is lost. Everything that was started there ends by itself.
+    /// This other machine is lost. Everything that was started there ends without further action.
     Lost(String),
     /// A cluster that does not answer, which may be temporary.
     Away,

@@ -81,8 +81,8 @@ impl Marker {
     }
 }
 
-/// Eight characters that identify where a process number and a start time name a process. Several such
-/// namespaces may share a container engine.
+/// Eight characters that identify this boot of the machine and our PID and time namespaces, in which a
+/// process number and a start time identify a process. Several such places may share a container engine.
 fn place() -> String {
     model::Digest::of(process::place_of_numbers().as_bytes()).to_string()[..8].to_owned()
 }

@@ -134,7 +134,7 @@ impl Making<'_> {
         cache.remove_abandoned(&lock);
         cache.check_space(self.step)?;
         // The name is unique because a command whose Proofload was killed may still write to its own folder.
-        // The folder has no longer this name at the end. Its mode is 0700, like that of the cache.
+        // The folder is renamed at the end. Its mode is 0700, like that of the cache.
         let partial = tempfile::Builder::new()
             .prefix(&format!("{key}{PARTIAL}"))
             .permissions(Permissions::from_mode(0o700))

@@ -243,7 +243,7 @@ impl Watched {
         peak_bytes(&self.meter.tree.processes())
     }
 
-    /// Describes all processes like those of a started service, with the requested `variables` of their
+    /// Describes all processes as for a started service, with the requested `variables` of their
     /// environments.
     pub fn sight(&self, variables: &[&str]) -> Sight {
         Sight {

@@ -30,7 +30,7 @@ pub struct Line {
     /// Version of this format, in the first line.
     #[serde(skip_serializing_if = "Option::is_none")]
     events_version: Option<u32>,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     what: What,
     /// Seconds since the start of the run.
@@ -212,7 +212,7 @@ pub enum What {
         round: u32,
         /// The variant.
         variant: String,
-        /// What is captured.
+        /// Kind of capture.
         what: String,
     },
     /// A notice for the user.

@@ -224,7 +224,7 @@ fn readable(what: &str, path: &Path) -> Result<PathBuf, Failed> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct Connection {
-    /// Keep connections open between requests (the default; for ab users)
+    /// Keep connections open between requests, which is the default (for ab users)
     #[arg(short = 'k', long = "keepalive", alias = "keep-alive", overrides_with = "no_keep_alive")]
     keep_alive: bool,
     /// Open a connection for each request. Latency then includes connecting
@@ -385,7 +385,7 @@ fn header(text: &str) -> Result<(String, Option<String>), String> {
 
 /// Groups values by name, in the notation of a plan. A name that was given alone accepts all values.
 fn by_name(given: &[(String, Option<String>)]) -> BTreeMap<String, Vec<String>> {
-    // A name without a value removes all of its values.
+    // A name without a value makes its list empty, which accepts any value.
     let values = |name: &str| field::values(given, name).cloned().collect::<Option<Vec<String>>>();
     given.iter().map(|(name, _)| (field::key(name), values(name).unwrap_or_default())).collect()
 }

@@ -13,7 +13,7 @@ use crate::environment::Result;
 
 /// Length in seconds of the load that shows how many cores a warm service needs.
 const PILOT_S: f64 = 0.5;
-/// Cores above those of confined services that never matter: the small use of a program's helper threads.
+/// Additional cores beyond the confined ones that never matter: the small use of a program's helper threads.
 const HELPERS_MAX: f64 = 0.1;
 /// The same for variants with similar needs: threads for garbage collection or compilation.
 const HELPERS_ALIKE_MAX: f64 = 0.4;

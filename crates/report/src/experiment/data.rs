@@ -87,7 +87,7 @@ struct Latency<'a> {
     variant: &'a str,
     /// Number of requests.
     requests: u64,
-    /// Number of requests without a response. Their times are at least what they waited.
+    /// Number of requests without a response. Their waiting times are lower bounds.
     censored: u64,
     /// Quantiles with at least ten requests beyond them.
     quantiles: Vec<LatencyQuantile>,

@@ -288,7 +288,7 @@ fn clause(plan: &Plan, conclusion: &Conclusion, of: &Comparison) -> Clause {
     }
 }
 
-/// The two sides of a comparison, and what they have in common, such as `json: `.
+/// The two sides of a comparison, and their common context, such as `json: `.
 pub(super) struct Sides {
     pub candidate: String,
     pub baseline: String,

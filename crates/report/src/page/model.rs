@@ -238,7 +238,7 @@ pub struct LatencyCurves {
 pub struct LatencyCurve {
     /// Number of requests.
     pub requests: u64,
-    /// Number of requests that were given up. Their times are at least what they waited.
+    /// Number of requests that were given up. Their waiting times are lower bounds.
     pub censored: u64,
     /// Points of share (0 to 1, ascending) and time in microseconds, at most 200. The last share is the
     /// highest with ten requests beyond it.

@@ -217,18 +217,18 @@ const OLD: [&str; 1] = ["unknown option `show-scope'"];
 /// Result of a git command.
 #[derive(Debug)]
 pub(super) struct Said {
-    /// Whether it ended well, which is a yes.
+    /// Whether the command succeeded, which means yes for a question.
     pub is_yes: bool,
     pub out: Vec<u8>,
     err: String,
 }
 
-/// Asks git in a directory something of words alone, whatever comes of it.
+/// Runs a query that has only words as arguments. A failure of the command is not an error.
 pub(super) fn ask(directory: &Path, words: &[&str]) -> Result<Said, Error> {
     run((ANSWER_PATIENCE, Filters::Skipped), directory, words, &[])
 }
 
-/// Asks about a path or an object.
+/// Runs a query about a path or an object.
 pub(super) fn ask_about(directory: &Path, words: &[&str], of: impl AsRef<OsStr>) -> Result<Said, Error> {
     run((ANSWER_PATIENCE, Filters::Skipped), directory, words, &[of.as_ref()])
 }

@@ -64,7 +64,7 @@ fn join(entrance: &File) -> io::Result<()> {
     if written == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Resets the service's signals to those of a fresh shell. The warden blocks all signals, and the service
+/// Resets the service's signals to the state in a fresh shell. The warden blocks all signals, and the service
 /// would inherit signals that Proofload's caller ignores (`nohup`, a shell's `&`). The service would then
 /// behave differently when another user runs the experiment.
 fn reset_signals() {

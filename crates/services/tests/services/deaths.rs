@@ -31,7 +31,7 @@ const SOON: Duration = Duration::from_secs(10);
 fn proofload() {
     let Ok(folder) = std::env::var(STAGE) else { return };
     let told = |name: &str| std::env::var(name).unwrap();
-    // Whoever runs the tests by nohup ignores it, and so would we.
+    // If the tests run under nohup, this process ignores it too.
     // SAFETY: sets a disposition, before anything is started.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
     let stage = Stage::new();
