@@ -1,5 +1,7 @@
 //! The marker of every process of a service: an environment variable that identifies its Proofload and its
 //! service.
+//!
+//! This module only defines and parses markers. [`crate::orphans`] searches for them.
 
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
