@@ -33,7 +33,8 @@ impl Destinations {
     /// Resolves the hosts of all URLs of a plan with the system's resolver.
     ///
     /// # Errors
-    /// A host without an address, or one that resolves differently on each generator.
+    /// A host without an address, or a loopback address with generators on other machines, where it would be
+    /// each generator's own machine.
     pub fn of_urls(plan: &Plan) -> Result<Destinations, String> {
         Destinations::looked_up(plan, &|host, port| Ok((host, port).to_socket_addrs()?.collect()))
     }

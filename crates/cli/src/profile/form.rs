@@ -43,7 +43,8 @@ impl FormArgs {
         self.out.as_deref().map_or(Ok(()), print::check_writable)
     }
 
-    /// Rejects formats that this plan cannot be printed in, before its services are started.
+    /// Rejects names that this plan does not have and formats that it cannot be printed in, before its
+    /// services are started.
     pub fn check_for(&self, plan: &Plan) -> Result<(), Failed> {
         if self.again {
             let message = "--again: what is captured now is computed from the raw profiles anyway";
