@@ -332,6 +332,8 @@ fn share_within(responses: &Latencies, ns: u64) -> f64 {
 pub struct Series {
     /// The metric.
     pub of: Metric,
+    /// Whether variants are compared by the inverse of their CPU time per request.
+    pub per_core: bool,
     /// Numbers of the blocks that came to their end, dropped ones among them.
     pub blocks: Vec<u32>,
     /// Those of them that count for nothing.
@@ -347,8 +349,10 @@ pub fn series(record: &Record) -> Vec<Series> {
     let variants = record.header.plan.variants.len();
     let figures = BlockFigures::of(record, ended.iter().copied(), &capacity::searched(record));
     let values = |metric, variant| figures.iter().map(|block| block.value(metric, variant)).collect();
+    let per_core = per_core(record);
     let of = |metric: Metric| Series {
         of: metric,
+        per_core: per_core && metric == Metric::Throughput,
         blocks: ended.iter().map(|block| block.number).collect(),
         dropped: ended.iter().filter_map(|block| DroppedBlock::of(block)).collect(),
         values: (0..variants).map(|variant| values(metric, variant)).collect(),
@@ -376,10 +380,16 @@ impl Series {
 /// Candidate over baseline in each block that counts, in their order; empty where the comparison may show no number: it is void or
 /// without success, waits for its one look, or a block has no value.
 pub fn ratios_by_block(all: &[Series], comparison: &Comparison) -> Vec<f64> {
-    let series = all.iter().find(|series| series.of == comparison.metric);
+    let series = |metric: Metric| all.iter().find(|series| series.of == metric);
     // Where there may be no ratio of all blocks together there is none of one.
-    let Some(series) = series.filter(|_| comparison.ratio_so_far.is_some()) else { return Vec::new() };
+    let judged = series(comparison.metric).filter(|_| comparison.ratio_so_far.is_some());
+    let (above, below) = (comparison.candidate, comparison.baseline);
+    let (compared, (above, below)) = match judged {
+        Some(judged) if judged.per_core => (series(Metric::CpuPerRequest), (below, above)),
+        judged => (judged, (above, below)),
+    };
+    let Some(series) = compared else { return Vec::new() };
     let of = |variant: usize| series.values.get(variant).map(Vec::as_slice).unwrap_or_default();
-    let pairs = of(comparison.candidate).iter().zip(of(comparison.baseline)).zip(series.counts());
+    let pairs = of(above).iter().zip(of(below)).zip(series.counts());
     pairs.filter(|(_, counts)| *counts).filter_map(|((one, other), _)| Some((*one)? / (*other)?)).collect()
 }

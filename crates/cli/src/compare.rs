@@ -199,6 +199,11 @@ fn draft(args: &CompareArgs, place: &Place, aim: &Aim) -> Result<Draft, Failed> 
         }
         _ => {}
     }
+    let running = variants.iter().filter(|variant| matches!(variant.source, DraftSource::Url(_))).count();
+    if running > 0 && running < variants.len() {
+        let what = "a URL and a command do not compare: what runs already is not started anew for each block";
+        return refused(what, "let Proofload start both, or name the URLs of both");
+    }
     let of = against.filter(|_| variants.len() == 1);
     let asked = || Some(format!("How does the code here compare with that of {}?", of?));
     let question = aim.question.clone().or_else(asked);

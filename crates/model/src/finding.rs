@@ -241,6 +241,13 @@ impl<C> Finding<C> {
 }
 
 impl Finding {
+    /// Numbers of the findings that forbid conclusions about this variant, with spaces between them.
+    pub fn voiding(all: &[Finding], variant: usize) -> String {
+        let concerns = |one: &&Finding| one.variants.is_empty() || one.variants.contains(&variant);
+        let voiding = all.iter().filter(|one| one.grade == Grade::Invalid).filter(concerns);
+        crate::distinct(voiding.map(|one| one.check.number())).join(" ")
+    }
+
     /// Whether this finding forbids a comparison of these two variants.
     pub fn voids(&self, baseline: usize, candidate: usize) -> bool {
         let concerns = |variant| self.variants.is_empty() || self.variants.contains(&variant);

@@ -194,7 +194,9 @@ fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
             "throughput is what closed loop measures; at a given rate it would only be that rate. Leave this out, or \
              choose a metric such as \"p99\"",
         ),
-        Loop::Search => (&["rate"], "at many rates", "capacity finds the rate by itself; leave this out"),
+        Loop::Search => {
+            (&["rate", "pooled"], "at many rates", "capacity finds the rate by itself; leave this out")
+        }
         Loop::Open | Loop::Either => {
             (&["rate", "arrivals", "pooled"], "in closed loop", "leave this out, or set `rate`")
         }
@@ -209,6 +211,14 @@ fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
         let message =
             format!("`design.{key}` is for open loop at one rate, and the metric `{name}` is measured {how}");
         site.at_key(&["design", key], message, "without effect").hint(hint);
+    }
+    let slices = ["slice", "slices"].into_iter().filter(|_| metric.row().loops == Loop::Search);
+    for key in slices.filter(is_on) {
+        let message = format!(
+            "`design.{key}` is for slices of equal length, and `{name}` is searched in windows of its own"
+        );
+        site.at_key(&["design", key], message, "without effect")
+            .hint("leave this out; `design.budget` limits the search");
     }
 }
 

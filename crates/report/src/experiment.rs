@@ -25,6 +25,7 @@ use crate::validity::explained_by;
 pub use data::schema;
 pub use headline::State;
 pub(crate) use method::{end_text, machine_line, processor};
+pub(crate) use tables::INVALID;
 
 pub(crate) mod answer;
 pub(crate) mod capacity;

@@ -7,13 +7,13 @@ use analysis::measurement::{Bend, Kept, Stretch};
 use analysis::{Measurement, Window};
 use model::document::{Block, Cell, Document, Fit, Line, Table, Tone};
 use model::quantity::{NONE, Quantity, bytes, count, many, micros, rate, share, span, three_digits};
-use model::{Check, EndpointCounts, FailureKind, Protocol, Rate, Think, Until};
+use model::{Check, EndpointCounts, FailureKind, Finding, Protocol, Rate, Think, Until};
 use plan::{Load, Variant};
 use stats::{Latencies, Quantile};
 
 use crate::Measured;
 use crate::csv::{self, Figures};
-use crate::experiment::{invalid, remarks, warnings};
+use crate::experiment::{INVALID, invalid, remarks, warnings};
 use crate::validity::explained_by;
 
 mod data;
@@ -204,9 +204,10 @@ impl<'a> Loaded<'a> {
 
     /// One row for each slice and figure.
     pub(crate) fn figures(&self) -> Figures {
-        let mut rows = vec![["slice", "metric", "unit", "value"].map(str::to_owned).to_vec()];
+        let mut rows = vec![["slice", "metric", "unit", "value", INVALID].map(str::to_owned).to_vec()];
         for window in self.of.capacity.iter().chain(&self.of.windows) {
             let counts = &window.slice.counts;
+            let invalid = Finding::voiding(&window.findings, 0);
             let latencies = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
             // A bound is not a value.
             let exact = |q| shown(latencies, q).filter(|of| of.is_exact()).map(|of| of.ns() as f64 / 1e3);
@@ -219,7 +220,8 @@ impl<'a> Loaded<'a> {
             ];
             let all = amounts.into_iter().chain(QUANTILES.map(|(name, q)| (name, "us", exact(q))));
             rows.extend(all.map(|(metric, unit, value)| {
-                vec![csv::name(&window.name), metric.to_owned(), unit.to_owned(), csv::figure(value)]
+                let (metric, unit) = (metric.to_owned(), unit.to_owned());
+                vec![csv::name(&window.name), metric, unit, csv::figure(value), invalid.clone()]
             }));
         }
         rows

@@ -1,7 +1,7 @@
 //! A Rust file parsed: its tokens, its functions, and which of it is there for tests alone. Parsing, not searching,
 //! so that strings and comments are never mistaken for code. It must not know what the rules do with it.
 
-use proc_macro2::{LineColumn, Span, TokenStream};
+use proc_macro2::{Group, LineColumn, Span, TokenStream, TokenTree};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
@@ -17,20 +17,24 @@ pub struct Code {
     /// Names of the modules declared `#[cfg(test)] mod name;`, whose code is in files of their own.
     pub test_modules: Vec<String>,
     test_spans: Vec<(LineColumn, LineColumn)>,
+    /// Where each token begins, in order; comments have none.
+    starts: Vec<LineColumn>,
 }
 
-/// A function with a body, and the lines from its signature to its closing brace.
+/// A function with a body, from its signature to its closing brace.
 pub struct Function {
     pub name: String,
     pub start: LineColumn,
-    pub lines: usize,
+    end: LineColumn,
 }
 
 impl Code {
     pub fn parse(text: &str) -> syn::Result<Self> {
         let syntax = syn::parse_file(text)?;
         let (functions, test_modules, test_spans) = (Vec::new(), Vec::new(), Vec::new());
-        let mut code = Self { tokens: text.parse()?, functions, test_modules, test_spans };
+        let (tokens, mut starts) = (text.parse::<TokenStream>()?, Vec::new());
+        collect_starts(tokens.clone(), &mut starts);
+        let mut code = Self { tokens, functions, test_modules, test_spans, starts };
         if is_for_tests(&syntax.attrs) {
             code.mark_test(syntax.span());
         }
@@ -43,14 +47,47 @@ impl Code {
         self.test_spans.iter().any(|(start, end)| (start..=end).contains(&&place))
     }
 
+    /// Number of tokens outside of what only tests see.
+    pub fn size(&self) -> usize {
+        self.starts.iter().filter(|start| !self.is_test_at(**start)).count()
+    }
+
+    /// Number of tokens of a function.
+    pub fn size_of(&self, function: &Function) -> usize {
+        let before = |place: LineColumn| self.starts.partition_point(|start| *start < place);
+        before(function.end) - before(function.start)
+    }
+
     fn mark_test(&mut self, span: Span) {
         self.test_spans.push((span.start(), span.end()));
     }
 
     fn add_function(&mut self, signature: &Signature, end: LineColumn) {
         let start = signature.span().start();
-        let lines = end.line - start.line + 1;
-        self.functions.push(Function { name: signature.ident.to_string(), start, lines });
+        self.functions.push(Function { name: signature.ident.to_string(), start, end });
+    }
+}
+
+/// Collects where tokens begin, a bracket and its counterpart as one each. Doc comments are attributes by now, and left out.
+fn collect_starts(tokens: TokenStream, starts: &mut Vec<LineColumn>) {
+    let mut is_attribute = false;
+    for token in tokens {
+        let is_doc =
+            |group: &Group| group.stream().into_iter().next().is_some_and(|first| first.to_string() == "doc");
+        match &token {
+            TokenTree::Group(group) if is_attribute && is_doc(group) => {
+                starts.pop();
+            }
+            TokenTree::Group(group) => {
+                starts.push(group.span_open().start());
+                collect_starts(group.stream(), starts);
+                starts.push(group.span_close().start());
+            }
+            TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => {
+                starts.push(token.span().start());
+            }
+        }
+        is_attribute = matches!(&token, TokenTree::Punct(mark) if ['#', '!'].contains(&mark.as_char()));
     }
 }
 

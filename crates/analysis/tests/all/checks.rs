@@ -5,13 +5,14 @@ use plan::{Factor, LookRule, Metric, Rate};
 use proofload_analysis::Grade::{self, Invalid, Note, Warning};
 use proofload_analysis::{Calibration, Outcome, Standing, Unit, conclude};
 use record::{
-    Cause, ContractFailure, EndReason, Ended, ErrorCount, Event, FailureKind, OpenLoop, Phase, Record, Slice,
-    TrialEnded, WorkersLost,
+    Cause, ContractFailure, EndReason, Ended, EndpointCounts, ErrorCount, Event, FailureKind, OpenLoop,
+    Phase, Record, Slice, TrialEnded, WorkersLost,
 };
 use stats::Latencies;
 
 use crate::given::{
-    Plant, each, each_is_found, evidence, found, open_loop, saturate, slices, slices_of, sound, trials_of,
+    Plant, each, each_is_found, evidence, found, open_loop, said, saturate, slices, slices_of, sound,
+    trials_of,
 };
 use crate::made::service_of;
 
@@ -72,6 +73,32 @@ fn each_planted_fault_is_found_and_nothing_else() {
         ("killed", Note, |record| ends(record).for_each(|end| end.killed.push("api".into()))),
     ];
     each_is_found(sound, faults);
+}
+
+/// Others' successes say nothing of a request that is judged alone.
+#[test]
+fn failures_of_the_judged_endpoint_void_it() {
+    let judged = |name: &str| {
+        let mut record = sound();
+        record.header.plan.design.endpoint = Some(plan::Endpoint { name: name.to_owned(), share: 0.01 });
+        each(&mut record, 1, |slice| {
+            let (few, sent) = (slice.counts.sent / 100, slice.counts.sent);
+            slice.counts.endpoints = [("cart", sent - few, 0), ("order", few, few / 2)]
+                .map(|(name, sent, failed)| EndpointCounts {
+                    sent,
+                    successful: sent - failed,
+                    ..EndpointCounts::new(name)
+                })
+                .into();
+            // Fewer than a thousandth of all.
+            slice.counts.successful -= slice.counts.successful / 2000;
+        });
+        said(&record)
+    };
+    assert_eq!(judged("cart"), []);
+    let found = judged("order");
+    let [("errors", Invalid, evidence)] = &found[..] else { panic!("{found:?}") };
+    assert!(evidence.contains(" of `order` ("), "{evidence}");
 }
 
 #[test]

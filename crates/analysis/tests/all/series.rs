@@ -3,7 +3,7 @@
 
 use crate::given;
 use crate::made::{Maker, PLANTS, Plant, Run, slices, sound};
-use model::Protocol;
+use model::{Metric, Protocol};
 use proofload_analysis::Grade::{Invalid, Warning};
 use proofload_analysis::conclude;
 use record::{Record, Slice};
@@ -187,6 +187,9 @@ fn a_pause_that_both_make_is_told_instead() {
     assert_eq!(found(&waiting(0.1, [40.5, 41.5])), ["same_stall"]);
     assert_eq!(found(&waiting(0.1, [100.5, 100.4])), ["same_stall"], "a timer");
     assert_eq!(found(&over_streams(waiting(0.1, [40.5, 41.5]))), ["same_stall"]);
+    let mut by_cpu = waiting(0.1, [40.5, 41.5]);
+    by_cpu.header.plan.design.metric = Metric::CpuPerRequest;
+    assert_eq!(found(&by_cpu), [""; 0], "it changes no CPU time");
     let unsaturated = "service_not_saturated";
     assert_eq!(found(&waiting(0.1, [40.5, 30.0])), [unsaturated, unsaturated]);
     assert_eq!(found(&waiting(0.1, [73.0, 73.1])), [unsaturated, unsaturated], "a pause, and nobody's timer");

@@ -2,7 +2,7 @@
 //! are at their limit it is judged per core-second.
 
 use model::{Check, Metric};
-use proofload_analysis::{Grade, Outcome, conclude, per_core, waiting_variants};
+use proofload_analysis::{Grade, Outcome, conclude, per_core, ratios_by_block, series, waiting_variants};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use record::{Record, Slice, SliceKind};
@@ -99,6 +99,9 @@ fn services_at_their_limit_are_judged_per_core_second() {
     assert!(per_core(&record) && (estimate.ratio * cpu.estimate.ratio - 1.0).abs() < 1e-9);
     let plain = found.per_second.as_ref().expect("it is shown").ratio;
     assert!((estimate.ratio / plain - 0.97 / 0.96).abs() < 0.002 && found.outcome == Outcome::Better);
+    let by_block = ratios_by_block(&series(&record), found);
+    let mean = by_block.iter().map(|ratio| ratio.ln()).sum::<f64>() / by_block.len() as f64;
+    assert!((mean - estimate.ratio.ln()).abs() < 1e-9, "the dots of a page are those of its interval");
     let said = |record: &Record| conclude(record).findings.iter().any(|one| one.check == Check::CoresDiffer);
     assert!(!said(&record), "one part in a hundred is no difference");
     // Before the first block services are started for where they listen.

@@ -208,6 +208,18 @@ fn hostile_records_fail_the_verdict() {
     }
 }
 
+/// A binary from a cache that a pull request's code can write would run with the permission to comment.
+#[test]
+fn the_verdict_takes_no_cache_of_pull_requests() {
+    let action = fs::read_to_string(format!("{SCRIPTS}/../../verdict/action.yml")).expect("the action");
+    let caching: Vec<&str> =
+        action.split("\n    - name: ").filter(|step| step.contains("actions/cache")).collect();
+    let trusted = r#"if: contains(fromJSON('["push", "schedule", "workflow_dispatch", "workflow_run"]'), github.event_name)"#;
+    let [restore, save] = caching[..] else { panic!("{caching:?}") };
+    assert!(restore.contains("cache/restore@") && restore.contains(trusted), "{restore}");
+    assert!(save.contains("if: steps.cache.outcome == 'success'"), "{save}");
+}
+
 #[test]
 fn the_comment_goes_to_the_events_pull_request() {
     let place = Place::new();

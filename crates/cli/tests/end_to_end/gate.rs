@@ -122,3 +122,20 @@ fn limits_that_cannot_be_judged_are_told_before_anything_starts() {
     let one = place.experiment(&Draft::default());
     quiet(place.command(&one).arg("--gate")).said().ends(2).tells(&["there is no limit to judge by"]);
 }
+
+#[test]
+fn a_service_that_never_starts_is_told_in_every_form() {
+    let place = Place::new();
+    let text = "name = \"x\"\n[services.api]\ncommand = [\"sh\", \"-c\", \"exit 7\"]\n[factors.way]\none = {}\ntwo = { api.env.X = \"1\" }\n";
+    place.write("never.toml", text);
+    for (form, expected) in [
+        ("json", "\"service_failed\": \"service api ended with status 7"),
+        ("junit", "<error message=\"service api ended with status 7"),
+        ("markdown", "### A service failed: service api ended with status 7"),
+    ] {
+        let words =
+            ["run", "never.toml", "--gate", "--max-regression", "3%", "--format", form, "--out", form];
+        let said = quiet(place.proofload(&words).current_dir(place.path(""))).said().ends(3);
+        assert!(said.out.contains(expected), "{form}: {said}");
+    }
+}

@@ -44,8 +44,16 @@ const SETTINGS: [(&str, bool); 30] = [
     ("lfs.customtransfer.own.path", false),
 ];
 /// Other ways, with the mark of each.
-const WAYS: [&str; 7] =
-    ["core.hooksPath", "hooks", "include.path", "includeIf", "config.worktree", "remote.origin.url", "bare"];
+const WAYS: [&str; 8] = [
+    "core.hooksPath",
+    "hooks",
+    "include.path",
+    "includeIf",
+    "includeIf of worktrees",
+    "config.worktree",
+    "remote.origin.url",
+    "bare",
+];
 /// Variables that name a program, and one that names a folder of them.
 const VARIABLES: [&str; 11] = [
     "GIT_EXTERNAL_DIFF",
@@ -162,6 +170,8 @@ impl Hostile {
             |name: &str, mark: &str| format!("[filter \"{name}\"]\n\tclean = \"{}\"\n", self.program(mark));
         let included = self.place.write("included", filter("included", "include.path"));
         let included_if = self.place.write("included-if", filter("included-if", "includeIf"));
+        let of_worktrees = filter("included-if", "includeIf of worktrees").replace("clean", "smudge");
+        let of_worktrees = self.place.write("included-if-worktree", of_worktrees);
         let attributes = self.place.write("attributes", "*.everywhere filter=everywhere\n");
         let bare = format!(
             "[core]\nrepositoryformatversion = 0\nworktree = ..\nfsmonitor = \"{}\"\n",
@@ -188,6 +198,7 @@ impl Hostile {
             ("core.attributesFile", &attributes.display().to_string()),
             ("include.path", &included.display().to_string()),
             ("includeIf.gitdir:**.path", &included_if.display().to_string()),
+            ("includeIf.gitdir:**/worktrees/**.path", &of_worktrees.display().to_string()),
             ("hook.own.event", "post-checkout"),
         ] {
             set(name, value);

@@ -176,7 +176,14 @@ fn a_fixed_rate_is_no_result_and_one_that_was_not_kept_is_told() {
     };
     let both = audit("notes.md", (side("a", "1.10ms") + &side("b", "9.10ms")).as_bytes());
     let Sides::Invalid { reasons } = compare(&both, 0, 1).unwrap().answer else { panic!("{both:?}") };
-    assert!(reasons.iter().any(|reason| reason.contains("fixed rate")), "{reasons:?}");
+    assert!(
+        reasons.iter().any(|reason| reason.contains("both sides were sent at a fixed rate")),
+        "{reasons:?}"
+    );
+    let closed = side("b", "9.10ms").replace("wrk2 -R2000", "wrk -c64").replace("1998", "7998");
+    let one = audit("notes.md", (side("a", "1.10ms") + &closed).as_bytes());
+    let Sides::Invalid { reasons } = compare(&one, 0, 1).unwrap().answer else { panic!("{one:?}") };
+    assert!(reasons.iter().any(|reason| reason.contains("one side was sent at a fixed rate")), "{reasons:?}");
     let behind = |text: &str| {
         let audit = audit("notes.txt", text.as_bytes());
         audit

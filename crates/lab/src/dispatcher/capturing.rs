@@ -156,9 +156,18 @@ impl Dispatcher<'_> {
     /// When requests of a window are due, the same for every variant with its rate in the round. `None` in
     /// closed loop.
     fn open_of_round(&self, variant: usize, round: u32, window: u32) -> Option<AskedOpen> {
-        let common_per_s = self.writer.record().rate.as_ref()?.per_s;
+        let common_per_s = self.common_per_s()?;
         let rate_per_s = self.plan.variants[variant].load.rate_per_s.unwrap_or(common_per_s);
         let seed = self.schedule.arrivals_seed(Schedule::block_of_round(round), window);
         Some(self.asked(Rate::Constant(rate_per_s), seed))
+    }
+
+    /// The rate of an experiment, and of a measurement the highest one of its slices; `None` in closed loop.
+    fn common_per_s(&self) -> Option<f64> {
+        let record = self.writer.record();
+        let highest = |rate: Rate| rate.ramp().map_or(rate.at(0.0), |(from, to, _)| from.max(to));
+        let measured = record.trials().flat_map(|trial| trial.measured());
+        let rates = measured.filter_map(|slice| Some(highest(slice.asked?.open?.rate)));
+        record.rate.as_ref().map(|rate| rate.per_s).or_else(|| rates.reduce(f64::max))
     }
 }

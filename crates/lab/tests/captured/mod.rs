@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use analysis::{Outcome, conclude};
+use model::Until;
 use plan::{Metric, Plan, Rate};
 use proofload_lab::{
     LabError, News, Progress, ROUNDS, Schedule, TRIALS, VARIANTS_MAX, capture_only, explained,
@@ -168,6 +169,22 @@ fn at_a_rate_every_variant_gets_the_same_arrivals_in_a_window_and_new_ones_in_th
     }
     assert_eq!(seeds.len(), 15);
     assert!(seeds.values().all(|variants| variants.len() == 2 && variants[0] != variants[1]), "{seeds:?}");
+}
+
+#[test]
+fn a_measurement_is_captured_at_its_highest_rate() {
+    let measure = plan::Measure {
+        until: Until::Elapsed(Duration::from_secs(1)),
+        rates: Some("100,200".parse().expect("rates")),
+        arrivals: plan::Process::Poisson,
+        warmup: Duration::ZERO,
+    };
+    let plan = Plan { factors: Vec::new(), measure: Some(measure), ..asked(1) };
+    let mut environment = Simulated::new(7, &[0.0]);
+    let _ = captured(plan, &mut environment);
+    let rates = environment.captures.iter().map(|(_, spec)| spec.open.map(|open| open.rate.at(0.0)));
+    let rates: Vec<Option<f64>> = rates.collect();
+    assert!(!rates.is_empty() && rates.iter().all(|rate| *rate == Some(200.0)), "{rates:?}");
 }
 
 #[test]

@@ -449,3 +449,19 @@ fn a_measurement_has_slices_and_perhaps_a_capacity() {
         assert!(problems.iter().any(|found| found.message.contains(problem)), "{text}: {problems:?}");
     }
 }
+
+#[test]
+fn load_files_are_known_by_their_contents() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("{MINIMAL}[load]\nmethod = \"POST\"\nbody_file = \"body.json\"\n");
+    let digests = |content: &str| {
+        std::fs::write(folder.path().join("body.json"), content).unwrap();
+        proofload_plan::digests(&parse(&text, folder.path()).unwrap())
+    };
+    let (one, other) = (digests("[1]"), digests("[2]"));
+    assert_eq!(one.keys().collect::<Vec<_>>(), ["body.json"]);
+    assert!(one != other && digests("[1]") == one);
+    let plan = parse(&text, folder.path()).unwrap();
+    std::fs::remove_file(folder.path().join("body.json")).unwrap();
+    assert!(proofload_plan::digests(&plan).is_empty(), "a preparation may make it");
+}

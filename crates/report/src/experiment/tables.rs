@@ -2,9 +2,9 @@
 //! spreadsheets also figures block by block, from which the conclusion was drawn.
 
 use analysis::{Conclusion, Effect, Endpoint, GeneratorShare, Kind, Outcome, ServiceCost, Variant};
-use model::RequestOutcome;
 use model::document::{Cell, Fit, Row, Table, Tone};
 use model::quantity::{Quantity, Unit, change, count, decimal, many, share, share_below};
+use model::{Finding, RequestOutcome};
 use plan::{Factor, Metric, Pacing};
 use record::{Block, Record};
 
@@ -245,8 +245,10 @@ const BEFORE: [&str; 2] = ["experiment", "variant"];
 const AFTER: [&str; 7] = ["block", "dropped", "metric", "unit", "value", "requests", "failed"];
 /// Prefix of a factor's name in the heading, which prevents collisions with other columns and formulas.
 const FACTOR: &str = "factor.";
-/// The last column, if capacity was measured.
+/// The column after these, if capacity was measured.
 const RATE: &str = "rate_per_s";
+/// The last column: numbers of the findings that make the variant's figures invalid.
+pub(crate) const INVALID: &str = "invalid";
 
 /// One row for each variant, block and metric. For capacities one row for each point of the curve and figure,
 /// without a block.
@@ -255,8 +257,16 @@ pub(super) fn figures(record: &Record, conclusion: &Conclusion) -> Figures {
     let is_capacity = !conclusion.capacities.is_empty();
     let factors: Vec<String> = plan.factors.iter().map(|factor| format!("{FACTOR}{}", factor.name)).collect();
     let rate: Vec<String> = is_capacity.then(|| RATE.to_owned()).into_iter().collect();
-    let mut rows =
-        vec![[BEFORE.map(str::to_owned).into(), factors, AFTER.map(str::to_owned).into(), rate].concat()];
+    let mut rows = vec![
+        [
+            BEFORE.map(str::to_owned).into(),
+            factors,
+            AFTER.map(str::to_owned).into(),
+            rate,
+            vec![INVALID.to_owned()],
+        ]
+        .concat(),
+    ];
     let all = analysis::series(record);
     let ended: Vec<&Block> = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
     for (index, variant) in plan.variants.iter().enumerate() {
@@ -264,9 +274,10 @@ pub(super) fn figures(record: &Record, conclusion: &Conclusion) -> Figures {
         let levels = plan.factors.iter().map(|factor| level(factor).unwrap_or_default());
         let names: Vec<String> =
             [csv::name(&plan.name), csv::name(&variant.name)].into_iter().chain(levels).collect();
+        let invalid = Finding::voiding(&conclusion.findings, index);
         let mut put = |figures: [String; 7], rate: Option<f64>| {
             let rate = is_capacity.then(|| csv::figure(rate)).into_iter().collect();
-            rows.push([names.clone(), figures.into(), rate].concat());
+            rows.push([names.clone(), figures.into(), rate, vec![invalid.clone()]].concat());
         };
         for (place, block) in ended.iter().enumerate() {
             let counts = counts(block, index);

@@ -119,11 +119,15 @@ impl Source {
         Ok(changed.is_yes && changed.out.is_empty())
     }
 
-    /// Also works if git still has a worktree registered there that was deleted.
+    /// Creates the worktree, also if git still has a deleted one registered at its path. The files are
+    /// checked out by a command that runs in the worktree: settings may apply to worktrees only
+    /// (`includeIf`), and a list of the repository's settings does not contain these.
     fn add(&self) -> Result<Said, Error> {
         let (repository, path) = (&self.against.repository, &self.against.worktree);
         let end = [path.as_os_str(), self.against.commit.as_ref()];
-        let said = change(repository, &["worktree", "add", "--force", "--detach"], &end);
+        let added = change(repository, &["worktree", "add", "--force", "--detach", "--no-checkout"], &end)
+            .and_then(|said| said.or_fail(format!("make a worktree of {}", self.against.baseline())));
+        let said = added.and_then(|_| change(path, &["reset", "--hard", "--quiet"], &[]));
         let checked_out = said.and_then(|said| match said.filter() {
             Some(filter) => Err(refused(
                 format!("{} cannot be checked out: {}", self.against.baseline(), said.words()),
