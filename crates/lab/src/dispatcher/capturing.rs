@@ -162,7 +162,7 @@ impl Dispatcher<'_> {
         Some(self.asked(Rate::Constant(rate_per_s), seed))
     }
 
-    /// The rate of an experiment, and of a measurement the highest one of its slices; `None` in closed loop.
+    /// The rate of an experiment, or the highest rate among a measurement's slices. `None` in closed loop.
     fn common_per_s(&self) -> Option<f64> {
         let record = self.writer.record();
         let highest = |rate: Rate| rate.ramp().map_or(rate.at(0.0), |(from, to, _)| from.max(to));
