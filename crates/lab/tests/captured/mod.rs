@@ -1,4 +1,4 @@
-//! What is captured to explain a run: after it, in rounds, whatever becomes of it without any harm to the result.
+//! Captures that explain a run: after it, in rounds, and without any effect on the result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,8 @@ fn asked(variants: usize) -> Plan {
     plan
 }
 
-/// Runs it with this fault; what was said of captures that are not made, and what was told before they began.
+/// Runs it with this fault. Returns the messages about captures that are not made, and the estimates before
+/// they began.
 fn captured(plan: Plan, environment: &mut Simulated) -> (Record, Vec<String>, Vec<f64>) {
     let (mut said, mut told) = (Vec::new(), Vec::new());
     let mut watch = |update: &proofload_lab::Update<'_>| match update.news {
@@ -188,7 +189,7 @@ fn a_measurement_is_captured_at_its_highest_rate() {
 
 #[test]
 fn where_responses_are_few_windows_are_longer_for_all() {
-    // About 8 a second, of which twenty take 2.5 s.
+    // About 8 per second, so that twenty take 2.5 s.
     let mut environment = Simulated::new(7, &[0.0, -5.5]);
     let (_, said, _) = captured(asked(2), &mut environment);
     assert_eq!(said, Vec::<String>::new());
@@ -223,7 +224,7 @@ fn captures_alone_measure_no_block_and_end_with_what_fails() {
     let (record, result) = alone(&mut Simulated::new(7, &[0.0, 0.2]));
     assert!(result.is_ok() && reason(&record) == &EndReason::Measured);
     assert_eq!(record.captures.len(), 2 * 2 * TRIALS.concat().len());
-    // Where nothing is known of responses windows are not as long as where there were none.
+    // Windows with unknown response times are not as long as without any responses.
     let longest = record.captures.iter().map(|capture| capture.end_ns - capture.start_ns).max();
     assert!(longest.is_some_and(|ns| ns < 10_000_000_000), "{longest:?}");
 
