@@ -1,5 +1,6 @@
-//! `cargo xtask`: chores of this repository that are programs of their own, so that they are read, tested and run
-//! like the rest. It only reads arguments and prints; it must not hold a rule, and nothing shipped may use it.
+//! `cargo xtask`: repository chores as a program, so that they are reviewed and tested like the rest of the
+//! code. This file only parses arguments and prints. It does not implement rules, and nothing shipped may
+//! depend on it.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -7,7 +8,7 @@ use std::process::ExitCode;
 mod seeds;
 mod tidy;
 
-/// The folder above this crate's own.
+/// The parent folder of this crate.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const USAGE: &str = "\
 usage: cargo xtask tidy [FOLDER]    the house rules over the tree (by default this repository)

@@ -1,5 +1,5 @@
-//! Seeds for the fuzz targets, in the form that each of them reads: files that the tests have, and a few that are written by hand. It
-//! writes into one folder and must not remove anything from it.
+//! Writes seeds for the fuzz targets in their input formats: test data, and a few files written by hand.
+//! Existing files in the output folder are not removed.
 
 use std::fs;
 use std::io;
@@ -11,11 +11,11 @@ mod cases;
 use crate::ROOT;
 use cases::Case;
 
-/// Longer responses are about limits, which fuzzing sets lower; as seeds they would only be slow.
+/// Longer responses are about limits, which fuzzing sets lower. As seeds they would only be slow.
 const RESPONSE_BYTES_MAX: usize = 2000;
 /// A transcript is fed in pieces of one byte more than this.
 const PIECE: u8 = 63;
-/// Files that are seeds as they are, behind these bytes: the target, and the folder.
+/// Test files used as seeds with this prefix: the target, the prefix, and the folder.
 const COPIED: [(&str, &[u8], &str); 7] = [
     ("transcript_reader", &[PIECE], "crates/foreign/tests/corpus/tools"),
     ("transcript_reader", &[PIECE], "crates/foreign/tests/corpus/by-hand"),
@@ -25,13 +25,13 @@ const COPIED: [(&str, &[u8], &str); 7] = [
     ("plan_reader", &[], "crates/plan/tests"),
     ("plan_reader", &[], "crates/plan/tests/bad"),
 ];
-/// A folder for each target that has seeds written by hand.
+/// Has a folder for each target with seeds written by hand.
 const BY_HAND: &str = "fuzz/by-hand";
-/// A kept record, and how many of its events are enough for a first block, and for a verdict of what is left of them.
+/// A stored record, and the number of its events for the seed with the first block.
 const RECORD: &str = "crates/record/tests/records/v1";
 const FIRST_BLOCK_LINES: usize = 20;
 
-/// Writes the seeds of each target into a folder of its name below `folder`, one file each, and tells how many.
+/// Writes the seeds of each target to a subfolder of `folder`, one file each, and returns their number.
 pub fn write(folder: &Path) -> io::Result<usize> {
     let mut count = responses(&folder.join("response_reader"))? + records(&folder.join("record_reader"))?;
     for (target, before, from) in COPIED {
@@ -44,7 +44,7 @@ pub fn write(folder: &Path) -> io::Result<usize> {
     Ok(count)
 }
 
-/// The files of a folder, each behind the same bytes.
+/// Copies the files of a folder, each with the same prefix.
 fn copies(folder: &Path, before: &[u8], from: &Path) -> io::Result<usize> {
     fs::create_dir_all(folder)?;
     let place = from.file_name().unwrap_or_default().to_string_lossy();
@@ -60,8 +60,8 @@ fn copies(folder: &Path, before: &[u8], from: &Path) -> io::Result<usize> {
     Ok(count)
 }
 
-/// `fuzz/fuzz_targets/record_reader.rs` says what they look like. A whole record would be too long: of one the first block, of the
-/// other every block with two slices of each variant.
+/// The format is described in `fuzz/fuzz_targets/record_reader.rs`. A whole record would be too long, so one
+/// seed has the first block, and the other has every block with two slices of each variant.
 fn records(folder: &Path) -> io::Result<usize> {
     let read = |name: &str| fs::read_to_string(Path::new(ROOT).join(RECORD).join(name));
     let (header, events) = (read("record.json")?, read("events.jsonl")?);
@@ -80,7 +80,7 @@ fn records(folder: &Path) -> io::Result<usize> {
     Ok(2)
 }
 
-/// `fuzz/fuzz_targets/response_reader.rs` says what they look like.
+/// The format is described in `fuzz/fuzz_targets/response_reader.rs`.
 fn responses(folder: &Path) -> io::Result<usize> {
     let cases = cases::parse(cases::TEXT).map_err(io::Error::other)?;
     fs::create_dir_all(folder)?;
@@ -91,7 +91,7 @@ fn responses(folder: &Path) -> io::Result<usize> {
     Ok(short.len())
 }
 
-/// The response with one cut, in its middle.
+/// A response that is split in its middle.
 fn seed(case: &Case) -> Vec<u8> {
     let method = u8::from(case.method == "HEAD");
     let [low, high, ..] = (case.bytes.len() / 2).to_le_bytes();

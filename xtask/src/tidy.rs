@@ -1,5 +1,5 @@
-//! The house rules as a table. A rule looks at the tree as it was read and tells the places that break it; it must
-//! not touch the disk, so that every rule sees the same tree and is tested on a small one.
+//! Table of the house rules. A rule searches the tree in memory and returns the violations. Rules do not
+//! access the disk, so that all rules see the same tree and can be tested on a small one.
 
 mod calls;
 mod code;
@@ -17,7 +17,7 @@ mod tree;
 
 pub use tree::Tree;
 
-/// The rules of the house: the name each is reported by, and what finds the places that break it.
+/// A house rule: its name in reports, and the function that finds violations.
 type Rule = (&'static str, fn(&Tree) -> Vec<Finding>);
 
 const RULES: [Rule; 10] = [
@@ -33,7 +33,7 @@ const RULES: [Rule; 10] = [
     ("mark", marks::find),
 ];
 
-/// A place that breaks a rule: where (the line counts from 1), what is there, and what to do about it.
+/// A violation: the place (lines count from 1), the problem and the remedy.
 pub struct Finding {
     path: String,
     line: usize,
@@ -41,7 +41,7 @@ pub struct Finding {
     remedy: &'static str,
 }
 
-/// Everything in the tree that breaks a rule, by file and line: `path:line: rule: what: remedy`.
+/// Returns all violations in the tree, by file and line: `path:line: rule: what: remedy`.
 pub fn violations(tree: &Tree) -> Vec<String> {
     let of_rule =
         |(rule, find): &Rule| find(tree).into_iter().map(|finding| (*rule, finding)).collect::<Vec<_>>();

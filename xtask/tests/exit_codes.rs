@@ -1,4 +1,5 @@
-//! What `cargo xtask tidy` tells CI: its exit code and its last line. The rules have tests of their own beside them.
+//! Tests the exit code and the last line of `cargo xtask tidy`, which CI uses. The rules have separate unit
+//! tests.
 
 use std::fs;
 use std::process::{Command, Output};

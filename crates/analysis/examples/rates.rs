@@ -1,11 +1,15 @@
-//! Measures, by simulation, how often a gate is broken, kept and open for changes of known size; how often the checks of figures over time
-//! and order accuse clean runs; and from which size on they find what is planted. `bench/truth/results/2026-11-23/rates.md` has its output.
+//! Measures three things by simulation:
+//! - how often a gate fails, passes and is inconclusive for changes of known size
+//! - how often checks of figures over time and order fire in clean runs
+//! - from which size they find planted problems
+//!
+//! `bench/truth/results/2026-11-23/rates.md` has its output.
 //!
 //! ```text
 //! cargo run --release -p proofload-analysis --example rates
 //! ```
-//! Runs are made up by `tests/made`, slices of half a second with noise of the machine, between processes and within them. Those of gates are
-//! ended at the look at which the lab would end them. Seeded.
+//! Runs are simulated by `tests/made`, with slices of half a second and noise of the machine, between
+//! processes and within them. Runs with a gate end at the look at which the lab would end them. Seeded.
 
 #[path = "../tests/made/mod.rs"]
 mod made;
@@ -19,7 +23,7 @@ use record::Record;
 
 const GATES_SEED: u64 = 20_261_122;
 const GATES_RUNS: u32 = 5_000;
-/// Between processes. With 2 % between slices, two a trial, the ratio of a block scatters by 2.4 %.
+/// Spread between processes. With 2 % between slices, two per trial, the ratio of a block varies by 2.4 %.
 const GATES: Course<'_> = Course { blocks: 15, between: 0.01, true_change: 0.0, limit: "" };
 const SEED: u64 = 20_261_121;
 const CLEAN: u32 = 2_000;
@@ -56,7 +60,7 @@ fn gates(out: &mut impl Write) -> Result<()> {
     writeln!(out)
 }
 
-/// Clean runs that each check accuses.
+/// Number of clean runs in which each check fires.
 fn clean(out: &mut impl Write) -> Result<()> {
     writeln!(out, "| blocks | variants | noise | runs | {} | any |", CHECKS.join(" | "))?;
     writeln!(out, "|---|---|---|---|{}---|", "---|".repeat(CHECKS.len()))?;
@@ -74,7 +78,7 @@ fn clean(out: &mut impl Write) -> Result<()> {
     writeln!(out)
 }
 
-/// Of runs with something planted the share that is found, by its size.
+/// Share of runs with a planted problem in which it is found, by its size.
 fn planted(out: &mut impl Write) -> Result<()> {
     let sizes = [
         [-0.02, -0.03, -0.05, -0.10],

@@ -1,7 +1,8 @@
-//! Two records side by side: what the figures of one say beside those of the other, if anything.
+//! Comparison of two records: whether and how their figures differ.
 //!
-//! Blocks of two runs are no pairs: whatever changed between the runs is inside the ratio. How much runs of one plan differ from one another
-//! is known by further ones alone. On two machines nothing of a ratio is the service's, so that absolute figures are void there, and not shown.
+//! Blocks of two runs cannot be paired, so the ratio contains all changes between the runs. Only further runs
+//! show how much runs of the same plan differ. Between two machines no ratio can be attributed to the
+//! service, so absolute figures are invalid and not shown.
 
 use model::{Check, Finding, Metric, quantity};
 use plan::{Deployed, Design, Generators, Limit, Plan, Url, Variant, comparable_contract};
@@ -13,19 +14,20 @@ use crate::metric::{BlockFigures, log_values};
 use crate::variant::mean;
 use crate::{Conclusion, conclude};
 
-/// Two machines whose memory differs by less, as a share, may be one: kernels keep a little more or less for themselves.
+/// Maximum relative difference in memory within one machine, because kernels reserve slightly different
+/// amounts.
 const MEMORY_TOLERANCE: f64 = 0.02;
-/// The chance that any interval of a comparison of two records misses.
+/// Probability that any interval of a comparison of two records misses the true value.
 const ALPHA: f64 = 0.05;
 
-/// What may be said of two records.
+/// Comparison of two records.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Across {
-    /// What voids or qualifies it, the gravest first.
+    /// Findings that qualify the comparison or make it invalid, most severe first.
     pub findings: Vec<Finding>,
-    /// Each variant that both have, by metric; empty where nothing may be compared.
+    /// Each variant in both records, by metric. Empty if nothing may be compared.
     pub shifts: Vec<Shift>,
-    /// What is not compared, and why, in words.
+    /// Parts that are not compared, with the reasons as text.
     pub left_out: Vec<String>,
 }
 
@@ -38,23 +40,24 @@ pub struct Shift {
     pub metric: Metric,
     /// Geometric mean over the first record's blocks, in the metric's unit: 1/s, µs or bytes.
     pub before: f64,
-    /// The same of the second.
+    /// Geometric mean over the second record's blocks.
     pub after: f64,
-    /// Blocks of the first and of the second.
+    /// Number of blocks in the first and in the second record.
     pub blocks: (usize, usize),
     /// Second over first.
     pub ratio: f64,
-    /// Its interval, at 95 % for all of them together, by how much other runs differ; `None` where there are too few of them.
+    /// Interval of the ratio, at 95 % for all ratios together, based on the variation between other runs.
+    /// `None` if there are too few.
     pub interval: Option<(f64, f64)>,
-    /// Other runs of the same plan on this machine.
+    /// Number of other runs of the same plan on this machine.
     pub sessions: usize,
 }
 
-/// Fewest other runs that tell how much runs differ.
+/// Minimum number of other runs for estimating the variation between runs.
 pub const SESSIONS_MIN: usize = 4;
 
-/// Compares two records, the earlier one first. `all` are records of any kind; those of the same plan, machine and conditions tell how much
-/// one run differs from the next.
+/// Compares two records, the earlier one first. `all` are records of any kind. Those with the same plan,
+/// machine and conditions determine the variation between runs.
 pub fn across<'a>(before: &Record, after: &Record, all: impl IntoIterator<Item = &'a Essentials>) -> Across {
     let findings: Vec<Finding> = other_machine(before, after).into_iter().collect();
     let differences = Conditions::of(before).differences(&Conditions::of(after));
@@ -79,10 +82,11 @@ pub fn across<'a>(before: &Record, after: &Record, all: impl IntoIterator<Item =
     Across { findings, shifts, left_out }
 }
 
-/// The parts of a design that change figures and are no condition: SLO, request, and whether quantiles are pooled.
+/// Parts of a design that affect figures and are not conditions: SLO, request, and whether quantiles are
+/// pooled.
 fn asked(design: &Design) -> (&[Limit], Option<&str>, bool) {
-    // Each field is named, so that none is forgotten. What is left out says how long and how often is measured, is judged otherwise, or is
-    // a condition as it came about.
+    // The pattern names every field, so that none is forgotten. Ignored fields determine how long and how
+    // often is measured, are judged elsewhere, or are conditions.
     let Design {
         metric: _,
         co_primary: _,
@@ -108,20 +112,20 @@ fn asked(design: &Design) -> (&[Limit], Option<&str>, bool) {
     (slo, endpoint.as_ref().map(|endpoint| endpoint.name.as_str()), *pooled)
 }
 
-/// Why no figures of two plans are about the same, whatever their variants are.
+/// Why figures of two plans are not comparable, whatever their variants.
 fn other_plan(one: &Plan, other: &Plan) -> Option<&'static str> {
-    // Each field is named, so that none is forgotten.
+    // The pattern names every field, so that none is forgotten.
     let Plan {
         generators,
-        // By `asked`, `other_variant` and the conditions.
+        // Compared by `asked`, `other_variant` and the conditions.
         design: _,
         variants: _,
         measure: _,
-        // How services came to be what they are: for that two records are compared.
+        // How services are built is a reason to compare two records.
         prepare: _,
         building: _,
         against: _,
-        // Names, what is compared within a record, and what is judged.
+        // Names, comparisons within a record, and limits.
         name: _,
         question: _,
         factors: _,
@@ -132,17 +136,17 @@ fn other_plan(one: &Plan, other: &Plan) -> Option<&'static str> {
         secrets: _,
     } = one;
     let places = |of: &Generators| {
-        // Where the program lies and by which address they reach this machine makes no other load.
+        // The path of the program and its address of this machine do not change the load.
         let Generators { local, ssh, kubernetes, program: _, address: _ } = of.clone();
         (local, ssh, kubernetes)
     };
     (places(generators) != places(&other.generators)).then_some("load from other generators")
 }
 
-/// Why two variants of one name, each with the record that it is of, are not the same thing, if they are not.
+/// Why two variants of the same name, each given with its record, are not comparable. `None` if they are.
 fn other_variant(one: (&Variant, &Record), other: (&Variant, &Record)) -> Option<&'static str> {
     let ((one, before), (other, after)) = (one, other);
-    // Two records are compared because their services are started differently.
+    // Different start commands of services are a reason to compare two records.
     let Variant { name: _, levels: _, services: _, entry: _, load, expect } = one;
     if load.comparable(before.pacing()) != other.load.comparable(after.pacing()) {
         return Some("another load was asked for");
@@ -153,7 +157,7 @@ fn other_variant(one: (&Variant, &Record), other: (&Variant, &Record)) -> Option
     (hosts_of(one) != hosts_of(other)).then_some("its services ran on other machines")
 }
 
-/// Whether a record is another run of what the later one ran.
+/// Whether a record is another run of the later record's plan.
 fn is_like(known: &Essentials, before: &Record, after: &Record) -> bool {
     let compared = [before, after].iter().any(|record| record.header.created == known.created);
     !compared
@@ -163,7 +167,8 @@ fn is_like(known: &Essentials, before: &Record, after: &Record) -> bool {
         && known.conditions.differences(&Conditions::of(after)).is_empty()
 }
 
-/// The half-width of the logarithm of a ratio of two runs, by how the logarithms of other runs' values scatter.
+/// Half-width of the logarithm of a ratio of two runs, from the spread of the logarithms of other runs'
+/// values.
 fn half_width(sessions: &[&Essentials], variant: &str, metric: Metric, level: f64) -> (usize, Option<f64>) {
     let figures = sessions.iter().flat_map(|one| &one.figures);
     let of_it = figures.filter(|figure| figure.variant == variant && figure.metric == metric);
@@ -171,7 +176,7 @@ fn half_width(sessions: &[&Essentials], variant: &str, metric: Metric, level: f6
     let width = || {
         let t = stats::plain_t(logs.len() as u32, level)?;
         let mean = stats::MeanInterval::of(&logs, t)?;
-        // That of a mean of n is t s/√n; of a difference of two it is t s √2.
+        // For the mean of n values the half-width is t s/√n. For a difference of two values it is t s √2.
         Some((mean.high - mean.value) * (2.0 * logs.len() as f64).sqrt())
     };
     (logs.len(), if logs.len() < SESSIONS_MIN { None } else { width() })
@@ -237,19 +242,19 @@ fn hosts_of(variant: &Variant) -> Vec<Place<'_>> {
     variant.services.iter().map(|one| (one.name.as_str(), one.host(), one.deployed(), one.url())).collect()
 }
 
-/// The metrics that either judges, and CPU per request, which is the steadiest between runs.
+/// The metrics judged in either record, and CPU per request, which varies least between runs.
 fn metrics(before: &Record, after: &Record) -> Vec<Metric> {
     let judged = before.header.plan.design.metrics().chain(after.header.plan.design.metrics());
     model::distinct(judged.chain([Metric::CpuPerRequest]))
 }
 
-/// The check that voids a variant, if one does.
+/// The check that makes a variant invalid, if any.
 fn void_of(conclusion: &Conclusion, variant: usize) -> Option<&'static str> {
     let voids = conclusion.findings.iter().find(|finding| finding.voids(variant, variant));
     voids.map(|finding| finding.check.name())
 }
 
-/// What tells the machines of two records apart.
+/// Reports that two records come from different machines.
 pub fn other_machine(before: &Record, after: &Record) -> Option<Finding> {
     let differences = differences(&before.header.environment, &after.header.environment);
     let evidence =
@@ -259,9 +264,10 @@ pub fn other_machine(before: &Record, after: &Record) -> Option<Finding> {
     (!differences.is_empty()).then(|| Finding::void(Check::OtherMachine, evidence(), remedy))
 }
 
-/// What tells two machines apart, or their software, in words with both values. What one of them does not tell is no difference.
+/// Describes the differences of two machines or their software, with both values. A value missing in one of
+/// them is not a difference.
 pub fn differences(before: &Environment, after: &Environment) -> Vec<String> {
-    // Each field is named, so that none is forgotten.
+    // The pattern names every field, so that none is forgotten.
     let Environment {
         kernel,
         libc,
@@ -270,11 +276,11 @@ pub fn differences(before: &Environment, after: &Environment) -> Vec<String> {
         memory_bytes,
         governor,
         runtimes,
-        // Of the moment, and of the services' code.
+        // Values of the moment, and the version of the services' code.
         load_average: _,
         descriptors: _,
         commit: _,
-        // By `differences_of_hosts`.
+        // Compared by `differences_of_hosts`.
         hosts: _,
     } = before;
     let mut found = Vec::new();
@@ -304,7 +310,8 @@ pub fn differences(before: &Environment, after: &Environment) -> Vec<String> {
     found
 }
 
-/// The same of the other machines that services ran on. Which these are is told by every record that has any.
+/// Describes the differences of the other machines that services ran on. Every record with such machines
+/// lists them.
 fn differences_of_hosts(before: &Environment, after: &Environment) -> Vec<String> {
     let names = |of: &Environment| match of.hosts.len() {
         0 => "this machine alone".to_owned(),
@@ -319,14 +326,15 @@ fn differences_of_hosts(before: &Environment, after: &Environment) -> Vec<String
     each.map(|(host, difference)| format!("on {host} {difference}")).collect()
 }
 
-/// For each environment the number of its machine, from 0 in the order in which they first come.
+/// Assigns a machine number to each environment, from 0 in order of first occurrence.
 ///
-/// What a record does not tell is no difference, so that "the same" is not the same as "known to be the same": each machine is known by all
-/// that its records tell together.
+/// A missing value is not a difference, so environments that count as equal may still be of different
+/// machines. Each machine therefore collects the values of all its records.
 pub fn machines<'a>(environments: impl IntoIterator<Item = &'a Environment>) -> Vec<usize> {
     let mut known: Vec<Environment> = Vec::new();
     let number = |environment: &'a Environment| {
-        // The latest first: after an update a machine that was never told from either belongs to what is there now.
+        // Searches the latest machine first. After an update, an environment without the changed value
+        // belongs to the current machine.
         let found = known.iter().rposition(|machine| differences(machine, environment).is_empty());
         let number = found.unwrap_or(known.len());
         match known.get_mut(number) {
@@ -338,9 +346,9 @@ pub fn machines<'a>(environments: impl IntoIterator<Item = &'a Environment>) -> 
     environments.into_iter().map(number).collect()
 }
 
-/// What one record of a machine did not tell, and another does.
+/// Adds values that are missing in the machine's earlier records.
 fn learn(machine: &mut Environment, more: &Environment) {
-    // As in `differences`, for which it is.
+    // The same fields as in `differences`.
     let Environment {
         kernel,
         libc,
@@ -373,7 +381,7 @@ fn learn(machine: &mut Environment, more: &Environment) {
     }
 }
 
-/// The letters by which lists name a machine: `A` to `Z`, then `AA`.
+/// Letters for a machine in lists: `A` to `Z`, then `AA`.
 pub fn machine_mark(number: usize) -> String {
     let letter = char::from(b'A' + (number % 26) as u8);
     if number < 26 { letter.to_string() } else { machine_mark(number / 26 - 1) + &letter.to_string() }
@@ -397,14 +405,14 @@ mod tests {
             environment(Some("6.1"), "node", "v20"),
             environment(Some("6.2"), "node", "v20"),
         ];
-        // The third differs from the second, which the first had taken in.
+        // The third differs from the second, whose values the first has taken over.
         assert_eq!(machines(&told), [0, 0, 1, 1, 2]);
         assert_eq!([0, 25, 26, 701, 702].map(machine_mark), ["A", "Z", "AA", "ZZ", "AAA"]);
         let counted = [0, 2, 4].map(|cpus| Environment { cpus, ..environment(None, "node", "v20") });
         assert_eq!(machines(&counted), [0, 0, 1]);
     }
 
-    /// Not one field is left to a default, so that a new one does not compile without a value here.
+    /// No field uses a default, so that a new field does not compile without a value here.
     fn full() -> Environment {
         let text = |text: &str| Some(text.to_owned());
         Environment {

@@ -1,6 +1,7 @@
-//! The assumptions of every result, as values: each with what this record shows of it.
+//! The assumptions of every result, each with the evidence in the record.
 //!
-//! Findings say what went wrong; assumptions say what must be right, whether or not it can be seen from here.
+//! Findings report problems. Assumptions list conditions for the result to be correct, whether or not they
+//! can be checked.
 
 use Standing::{Doubtful, Supported, Unchecked};
 use model::quantity::{decimal, with_sign};
@@ -12,37 +13,38 @@ use serde::Serialize;
 use crate::checks::LAG1_BLOCKS_MIN;
 use crate::comparison::{AaCheck, Comparison, Outcome};
 
-/// How well an assumption stands.
+/// Support for an assumption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// The record speaks for it, or makes it true.
+    /// The record supports it, or ensures it.
     Supported,
-    /// Nothing in the record tells.
+    /// The record contains no evidence.
     Unchecked,
-    /// The record speaks against it.
+    /// The record contradicts it.
     Doubtful,
 }
 
-/// Something that has to be so for the result to be right.
+/// A condition for the result to be correct.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Assumption {
     /// Stable name, for example `blocks_independent`.
     pub name: &'static str,
-    /// What is assumed, as a clause: "the machine does not favour one variant".
+    /// The assumption as a clause: "the machine does not favour one variant".
     pub statement: &'static str,
-    /// How well it stands.
+    /// How well the record supports it.
     pub standing: Standing,
-    /// What the record shows, or how it could be checked.
+    /// The evidence in the record, or how it could be checked.
     pub evidence: String,
 }
 
-/// Chance that correlations of independent blocks are taken for real, two-sided and of all comparisons together.
+/// Probability that chance correlations of independent blocks are taken for real, two-sided and over all
+/// comparisons.
 const LAG1_ALPHA: f64 = 0.05;
-/// So many blocks that t is as good as normal.
+/// Number of blocks with which t is nearly normal.
 const MANY_BLOCKS: u32 = 10_000;
 
-/// All assumptions of a record; none where nothing is compared.
+/// All assumptions of a record. Empty if nothing is compared.
 pub(crate) fn all(record: &Record, comparisons: &[Comparison], aa: Option<&AaCheck>) -> Vec<Assumption> {
     if comparisons.is_empty() {
         return Vec::new();
@@ -61,10 +63,10 @@ pub(crate) fn all(record: &Record, comparisons: &[Comparison], aa: Option<&AaChe
     all.into_iter().map(told).collect()
 }
 
-/// How an assumption stands, and what the record shows of it.
+/// Standing of an assumption, and the evidence.
 type Shown = (Standing, String);
 
-/// Estimates that may be spoken of, with the blocks each rests on.
+/// Valid estimates, with their numbers of blocks.
 fn checked(comparisons: &[Comparison]) -> impl Iterator<Item = (&Comparison, u32)> {
     let shown = comparisons.iter().filter(|comparison| comparison.outcome != Outcome::Invalid);
     shown.filter_map(|comparison| Some((comparison, comparison.estimate.as_ref()?.blocks)))
@@ -81,7 +83,8 @@ fn independent(comparisons: &[Comparison]) -> Shown {
         return (Unchecked, evidence);
     };
     let chance = 1.0 / f64::from(blocks).sqrt();
-    // Of several correlations the highest is above what one is by chance: they share the error.
+    // The highest of several correlations exceeds the chance level of a single one, so they share the error
+    // rate.
     let level = 1.0 - LAG1_ALPHA / comparisons.len() as f64;
     let sds = stats::plain_t(MANY_BLOCKS, level).unwrap_or(f64::INFINITY);
     let standing = if lag1 > sds * chance { Doubtful } else { Supported };
@@ -164,7 +167,8 @@ fn load(record: &Record) -> Shown {
     (Unchecked, evidence)
 }
 
-/// What lay between client and services. Of a link, what yours surely have and this one has not.
+/// Describes the network between client and services. For a link, names effects of real networks that it
+/// lacks.
 fn way(record: &Record) -> String {
     let links = record.header.plan.variants.iter().map(|variant| variant.load.network.as_ref());
     let links = model::distinct(links);

@@ -1,6 +1,8 @@
-//! How far apart two copies of one variant come out here, and what can therefore be found in how much time.
+//! Calibration: the difference between two copies of one variant on this machine, and the differences that
+//! can be found in a given time.
 //!
-//! Judges nothing: whether the record is void is for [`crate::conclude`], and nothing here may be shown where it is.
+//! This module does not judge: [`crate::conclude`] decides whether the record is invalid, and then nothing
+//! from here may be shown.
 
 use plan::{Design, Metric};
 use record::{Record, Slice, Trial};
@@ -13,68 +15,70 @@ use crate::metric::{self, BlockFigures, log_over, metrics};
 use crate::rule::{self, POWER, Pace, rule_of};
 use crate::variant::mean;
 
-/// Confidence of the interval of the copies.
+/// Confidence level of the interval of the copies.
 const LEVEL: f64 = 0.95;
-/// Budgets for which is told what they find, in seconds.
+/// Budgets to evaluate, in seconds.
 const BUDGETS_S: [f64; 3] = [60.0, 300.0, 1800.0];
 
-/// What a record of two copies shows of the machine they ran on.
+/// Noise of the machine, from a record of two copies.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibration {
-    /// Complete blocks, each of both copies.
+    /// Number of complete blocks, each with both copies.
     pub blocks: u32,
-    /// Seconds of a block of both copies, once the lengths of its parts are settled.
+    /// Seconds of a block with both copies, once the lengths of its parts are settled.
     pub block_s: f64,
-    /// Seconds of the first block, which watches the warm-up.
+    /// Seconds of the first block, which observes the warm-up.
     pub first_block_s: f64,
-    /// Each metric that every block has a value of, and that is not the same in all of them.
+    /// Each metric that has a value in every block and is not equal in all of them.
     pub metrics: Vec<Noise>,
-    /// Time stolen by other virtual machines, in blocks that were dropped as well.
+    /// CPU steal, including dropped blocks.
     pub steal: Steal,
 }
 
-/// How one metric varies between copies.
+/// Variation of one metric between copies.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Noise {
     /// The metric.
     pub metric: Metric,
     /// One copy over the other.
     pub copies: Copies,
-    /// Standard deviation of the blocks' log-ratios.
+    /// Standard deviation of the blocks' log ratios.
     pub sd_log: f64,
-    /// Correlation of neighbouring blocks' log-ratios, from −1 to 1.
+    /// Correlation of neighbouring blocks' log ratios, from −1 to 1.
     pub blocks_lag1: Option<f64>,
-    /// Standard deviation of the log between processes of one variant; for throughput and CPU per request.
+    /// Standard deviation of the log between processes of one variant, for throughput and CPU per request.
     pub processes_sd: Option<f64>,
-    /// The same between slices of one process.
+    /// Standard deviation of the log between slices of one process.
     pub slices_sd: Option<f64>,
-    /// Correlation of neighbouring slices of a process, without what both copies have in common; mean over trials.
+    /// Correlation of neighbouring slices of a process, without the common variation of both copies. Mean
+    /// over trials.
     pub slices_lag1: Option<f64>,
-    /// What a run of one comparison finds in how much time.
+    /// The differences that a run with one comparison finds, by budget.
     pub found: Vec<Found>,
 }
 
-/// The ratio of two copies, which is 1 but for chance and the machine.
+/// Ratio of two copies, which is 1 except for chance and the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Copies {
     /// One over the other: geometric mean of the blocks' ratios.
     pub ratio: f64,
-    /// Lower end of the 95 % interval, as looked at once.
+    /// Lower end of the 95 % interval for a single look.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
-    /// Whether the interval excludes 1, as it does in one calibration of twenty by chance.
+    /// Whether the interval excludes 1, as in one of twenty calibrations by chance.
     pub differ: bool,
 }
 
-/// What a budget is good for.
+/// Sensitivity of a run with a given budget.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Found {
     /// The budget in seconds.
     pub budget_s: f64,
-    /// Blocks of two variants of which a run within it consists at the most.
+    /// Maximum number of blocks of two variants in the budget.
     pub blocks: u32,
-    /// The smallest true difference found with a chance of 80 %, as a share: 0.03 is 3 %. `None` below four blocks.
+    /// Smallest true difference found with a probability of 80 %, as a share: 0.03 is 3 %. `None` below four
+    /// blocks.
     pub difference: Option<f64>,
 }
 
@@ -83,14 +87,15 @@ pub struct Found {
 pub struct Steal {
     /// Mean over measured slices.
     pub mean_share: f64,
-    /// That of the worst slice.
+    /// Maximum over measured slices.
     pub max_share: f64,
 }
 
 impl Calibration {
-    /// Reads a record whose one comparison is that of two copies; `None` below four complete blocks.
+    /// Computes the calibration from a record with one comparison, of two copies. `None` below four complete
+    /// blocks.
     ///
-    /// See [`plan::Plan::calibration`]. Of variants that are no copies it would say nonsense.
+    /// See [`plan::Plan::calibration`]. The result is meaningless for variants that are not copies.
     pub fn of(record: &Record) -> Option<Calibration> {
         let figures = BlockFigures::all(record);
         let blocks = Some(figures.len() as u32).filter(|blocks| *blocks >= BLOCKS_MIN)?;
@@ -102,12 +107,12 @@ impl Calibration {
         Some(Calibration { blocks, block_s, first_block_s, metrics, steal })
     }
 
-    /// How one of the metrics varies.
+    /// Returns the variation of a metric.
     pub fn noise(&self, metric: Metric) -> Option<&Noise> {
         self.metrics.iter().find(|noise| noise.metric == metric)
     }
 
-    /// How long its blocks of two copies take.
+    /// Duration of blocks with two copies.
     pub fn pace(&self) -> Pace {
         Pace { first_block_s: self.first_block_s, block_s: self.block_s, variants: 2 }
     }
@@ -132,14 +137,15 @@ impl Noise {
         })
     }
 
-    /// The blocks of the smallest run in which a true difference (0.03 is 3 %) is found with a chance of 80 %, by the stop rule of
-    /// a design where so many estimates share the chance to err; `None` where even the largest run does not.
+    /// Number of blocks of the smallest run that finds a true difference (0.03 is 3 %) with a probability of
+    /// 80 %. Uses the stop rule of a design in which `estimates` estimates share the error rate. `None` if
+    /// even the largest run does not find it.
     pub fn blocks_to_find(&self, difference: f64, design: &Design, estimates: usize) -> Option<u32> {
         let rule = rule_of(design.looks, estimates)?;
         rule::blocks_to_find(difference, self.sd_log, &rule).filter(|blocks| *blocks <= BLOCKS_MAX)
     }
 
-    /// The smallest true difference that the largest run finds, as [`Noise::blocks_to_find`] counts.
+    /// The smallest true difference that the largest run finds, as in [`Noise::blocks_to_find`].
     pub fn least_difference(&self, design: &Design, estimates: usize) -> Option<f64> {
         difference_found(&rule_of(design.looks, estimates)?, BLOCKS_MAX, self.sd_log)
     }
@@ -165,39 +171,41 @@ impl Steal {
     }
 }
 
-/// At the end of so many blocks: what is found at looks before comes on top.
+/// Smallest difference found at the end of this number of blocks. Earlier looks increase the chance.
 fn difference_found(rule: &Rule, blocks: u32, sd_log: f64) -> Option<f64> {
     Some(stats::effect_found(blocks, sd_log, POWER, rule)?.exp_m1())
 }
 
-/// The length of slices as settled: that of the last block.
+/// The settled length of slices, from the last block.
 fn slice_s(record: &Record) -> Option<f64> {
     let slice = record.complete_blocks().last()?.trials.iter().flat_map(Trial::measured).last()?;
     Some(slice.counts.window_ns as f64 / 1e9)
 }
 
-/// Slices whose length differs from the others' by more than this share vary differently.
+/// Maximum relative difference in the length of slices with comparable variation.
 const ALIKE: f64 = 0.1;
 
-/// Where a record's spread comes from: processes of one variant, and slices of one process. What a pass over all variants has in common (the
-/// machine's speed of the moment) cancels in a log-ratio, so it is taken out first. Blind to which variant is ahead.
+/// Sources of a record's variation: processes of one variant, and slices of one process. Variation common to
+/// a pass over all variants (such as the machine's current speed) cancels in a log ratio and is removed
+/// first. Does not depend on which variant is ahead.
 ///
-/// The logarithms of a metric's values in slices without what their pass has in common: variant → trial → slices.
+/// Contains the logarithms of a metric's values in slices, without the common part of their pass: variant →
+/// trial → slices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread(Vec<Vec<Vec<f64>>>);
 
 impl Spread {
-    /// That of all complete blocks whose measured slices are `slice_s` seconds long; blocks in which a slice has no value
-    /// are left out.
+    /// Computes the variation over all complete blocks whose measured slices are `slice_s` seconds long.
+    /// Blocks in which a slice has no value are left out.
     pub fn of(record: &Record, metric: Metric, slice_s: f64) -> Spread {
         let mut variants = vec![Vec::new(); record.header.plan.variants.len()];
-        // What never succeeded has no value in any block, and would leave nothing of the others'.
+        // A variant that never succeeded has no value in any block, and would exclude all blocks.
         let never: Vec<_> = (0..variants.len()).map(|index| failure::measured(record, index)).collect();
-        // Nor has what was decided early a part in later blocks: their means would differ by what it is faster.
+        // A variant decided early is missing in later blocks, so the means of passes would differ.
         let stays = |variant: usize| record.complete_blocks().all(|block| block.trial(variant).is_some());
         let counts: Vec<bool> = (0..variants.len()).map(|of| never[of].is_none() && stays(of)).collect();
         let counted = |trial: &&Trial| counts[trial.variant()];
-        // The first block may have had other slices.
+        // The first block may have slices of a different length.
         let alike = |slice: &Slice| (slice.counts.window_ns as f64 / 1e9 / slice_s - 1.0).abs() < ALIKE;
         let blocks = record.complete_blocks();
         let log = |slice: &Slice| log_over(metric, std::iter::once(slice));
@@ -208,7 +216,8 @@ impl Spread {
                 continue;
             };
             let passes = trials.iter().map(Vec::len).min().unwrap_or(0);
-            // The slices of one pass are neighbours in time. A variant alone shares them with none.
+            // The slices of one pass are adjacent in time. With a single variant there is nothing in common
+            // to remove.
             let shared = |pass: usize| mean(trials.iter().map(|trial| trial[pass]));
             let shared = |pass| if trials.len() > 1 { shared(pass) } else { Some(0.0) };
             let common: Vec<f64> = (0..passes).filter_map(shared).collect();
@@ -221,15 +230,17 @@ impl Spread {
         Spread(variants)
     }
 
-    /// Variances between processes of a variant, and between slices of a process; `None` where they cannot be had.
+    /// Variances between processes of a variant, and between slices of a process. `None` if they cannot be
+    /// computed.
     pub fn components(&self) -> Option<Components> {
-        // Taking out the mean of so many variants has taken out that part of each one's own spread, too.
+        // Removing the mean over the variants also removed that share of each variant's own variation.
         let shrunk = if self.0.len() > 1 { 1.0 - 1.0 / self.0.len() as f64 } else { 1.0 };
         let found = stats::components(&self.0)?;
         Some(Components { between: found.between / shrunk, within: found.within / shrunk, ..found })
     }
 
-    /// Lag-1 autocorrelation of the slices of a trial, the mean over trials; `None` where no trial has three slices.
+    /// Lag-1 autocorrelation of the slices of a trial, as the mean over trials. `None` if no trial has three
+    /// slices.
     pub fn slices_lag1(&self) -> Option<f64> {
         mean(self.0.iter().flatten().filter_map(|slices| stats::lag1(slices)))
     }

@@ -1,7 +1,8 @@
-//! How many requests a second a variant bears within what users bear: with an interval over its processes, the curve of response times over
-//! the rate, and whether the limit was the service's. docs/capacity.md has the method.
+//! Capacity: the request rate a variant sustains within its limits, with an interval over its processes. Also
+//! the curve of response times over the rate, and whether the service was the limit. docs/capacity.md
+//! describes the method.
 //!
-//! Must not: let a rate count at which the load generator was the limit.
+//! A rate at which the load generator was the limit does not count.
 
 use std::ops::Range;
 
@@ -25,84 +26,90 @@ use search::{Clause, Found, clauses, last_closed, probes, quantile_s, rate};
 pub use search::{Pilot, at_limit_per_s, limit_s, next_rates, second_half_per_s};
 use verdict::{Crossing, FAR_BELOW, Holding, Step, judge};
 
-/// Shares this near to each other are one point of the curve.
+/// Maximum relative distance between shares that are merged to one point of the curve.
 const SAME_RATE: f64 = 0.03;
-/// Fewer requests than this beyond a quantile do not bear a point of the curve.
+/// Minimum number of requests beyond a quantile for a point of the curve.
 const BEYOND_LEAST: f64 = 3.0;
-/// In one process a limit breaks there for a pause of the machine, too.
+/// Minimum number of processes in which a limit must break. A pause of the machine can break it in one
+/// process.
 const BREAKING_LEAST: usize = 2;
-/// Connections over the requests that are served in the time a limit allows: services do not serve in the order of arrival.
+/// Number of connections relative to the requests served within the time limit. It is above 1 because
+/// services do not serve in order of arrival.
 const CONNECTIONS_ROOM: f64 = 2.0;
-/// A service that in overload does less than this share of what it can do collapses.
+/// Share of its capacity below which a service has collapsed in overload.
 const COLLAPSED_SHARE: f64 = 0.9;
-/// Half of an interval that is narrow enough.
+/// Maximum half-width of an interval that is narrow enough.
 const NARROW: f64 = 0.05;
-/// The part of an overload's slice by which it must have recovered, as one in so many.
+/// Divisor of an overload slice: recovery is judged in the last part of this size.
 const BEHIND: usize = 5;
-/// Successful responses over requests due, where it has.
+/// Range of successful responses over due requests after recovery.
 const RECOVERED: Range<f64> = 0.93..1.1;
-/// Requests that may be under way where that part begins and ends.
+/// Requests that may be in flight at either end of that part.
 const ENDS: f64 = 2.0;
 
-/// What a variant bears.
+/// Capacity of one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Capacity {
     /// Name of the variant.
     pub variant: String,
-    /// Requests per second at which the first limit is reached: the geometric mean over processes. `None` with fewer than two processes, where
-    /// a limit is never or always kept, and where it is void or inconclusive.
+    /// Requests per second at which the first limit is reached: the geometric mean over processes. `None`
+    /// with fewer than two processes, if a limit is never or always kept, and if it is invalid or
+    /// inconclusive.
     pub per_s: Option<f64>,
-    /// Its 95 % interval over processes, widened by the bias that windows of finite length have; `None` likewise. The limits held at every
-    /// measured rate up to its lower end: where one broke below, that end is the highest rate that held below it.
+    /// 95 % interval over processes, widened by the bias of finite windows. `None` as for `per_s`. The limits
+    /// held at every measured rate up to its lower end. If one broke below, the lower end is the highest rate
+    /// that held below that.
     pub interval: Option<Interval>,
-    /// The limit that it meets first, such as `p99 < 50ms`.
+    /// The limit that is reached first, such as `p99 < 50ms`.
     pub met_first: Option<String>,
-    /// Of the rates of the curve: the highest that held below the lowest that broke, and that.
+    /// Two rates of the curve: the highest that held below the lowest that broke, and the lowest that broke.
     pub bracket: [Option<f64>; 2],
-    /// Connections over which it was loaded last; `None` before it was loaded at a rate.
+    /// Number of connections of the last load. `None` before the first load at a rate.
     pub connections: Option<u32>,
-    /// Why no rate can be named: a limit broke far below rates at which it held. `None` otherwise.
+    /// Why no capacity can be stated: a limit broke far below rates at which it held. `None` otherwise.
     pub erratic: Option<Erratic>,
-    /// Responses per second in closed loop, at its limit.
+    /// Responses per second in closed loop, at the limit.
     pub saturated_per_s: Option<f64>,
-    /// Cores that its services used there.
+    /// Cores that the services used at the limit.
     pub saturated_cores: Option<f64>,
-    /// Whether it is at least what is told: the client was the limit, or no request failed and nothing else is limited.
+    /// Whether the capacity is a lower bound: the client was the limit, or no request failed and nothing else
+    /// is limited.
     pub at_least: bool,
-    /// What the limit is.
+    /// The limiting resource.
     pub limited_by: LimitedBy,
-    /// Response times over the rate, the lowest first.
+    /// Response times over the rate, lowest rate first.
     pub curve: Vec<RatePoint>,
-    /// A rate far below the capacity, in requests per second, at which a limit breaks all the same in at least two processes and in half of
-    /// those that were loaded so low: response times do not follow the rate, and the capacity is void.
+    /// A rate far below the capacity, in requests per second, at which a limit already breaks. It must break
+    /// in at least two processes, and in half of those with such a low load. Response times then do not
+    /// follow the rate, and the capacity is invalid.
     pub breaks_at_per_s: Option<f64>,
-    /// About how many seconds a run takes for an interval of ±5 %, where this one is wider.
+    /// Approximate seconds of a run for an interval of ±5 %, if this one is wider.
     pub seconds_for_five_percent: Option<f64>,
-    /// What became of it in overload and behind it; `None` where that was not tried.
+    /// Behaviour in overload and after it. `None` if not tested.
     pub overload: Option<Overload>,
-    /// By which factor the interval is widened on either side, for windows are finite.
+    /// Factor by which the interval is widened on either side because windows are finite.
     #[serde(skip)]
     pub(crate) bias: f64,
 }
 
-/// What keeps a variant from more.
+/// Resource that limits a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
     /// The services' processors.
     Cpu,
-    /// One of their threads, or something that the services wait for: their processors had time.
+    /// One thread of the services, or something they wait for. Their processors had idle time.
     Waiting,
     /// The load generator's processors.
     Client,
     /// The number of connections.
     Connections,
-    /// Nobody knows: the services' processes cannot be seen.
+    /// Unknown, because the services' processes are not visible.
     Unknown,
 }
 
 impl LimitedBy {
-    /// Whether it is no limit of the service, so that it may bear more.
+    /// Whether the limit is not in the service, so that its capacity may be higher.
     pub fn is_of_client(self) -> bool {
         match self {
             LimitedBy::Client | LimitedBy::Connections => true,
@@ -114,56 +121,57 @@ impl LimitedBy {
 /// A limit that broke far below rates at which it held.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Erratic {
-    /// The lowest rate at which it broke, in requests per second.
+    /// The lowest rate at which a limit broke, in requests per second.
     pub broke_per_s: f64,
-    /// The rate at which windows near the crossing meet it.
+    /// The rate at which windows near the crossing meet the limit.
     pub met_per_s: f64,
-    /// The highest measured rate below that at which the limits held; `None` if there is none.
+    /// The highest measured rate below `broke_per_s` at which the limits held. `None` if there is none.
     pub held_per_s: Option<f64>,
-    /// Whether the load generator or its connections were the limit where it broke.
+    /// Whether the load generator or its connections were the bottleneck at that rate.
     pub by_client: bool,
 }
 
-/// All windows at about one rate.
+/// All windows at about the same rate.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RatePoint {
     /// Requests due per second.
     pub per_s: f64,
     /// Requests that were due.
     pub requests: u64,
-    /// Median time to a successful response, in microseconds; `None` where fewer succeeded, or too few requests tell.
+    /// Median time to a successful response, in microseconds. `None` if fewer succeeded, or there were too
+    /// few requests.
     pub p50_us: Option<f64>,
-    /// 90th percentile, likewise.
+    /// 90th percentile. `None` as for `p50_us`.
     pub p90_us: Option<f64>,
-    /// 99th percentile, likewise.
+    /// 99th percentile. `None` as for `p50_us`.
     pub p99_us: Option<f64>,
     /// Share of requests that did not end in an expected response.
     pub failed_share: f64,
-    /// Cores that the services used; `None` where nobody sees them.
+    /// Cores that the services used. `None` if the services are not visible.
     pub cores: Option<f64>,
-    /// Whether all limits held; `None` if too few requests show it.
+    /// Whether all limits held. `None` if there were too few requests.
     pub held: Option<bool>,
-    /// Whether the load generator or its connections were the limit.
+    /// Whether the load generator or its connections were the bottleneck.
     #[serde(skip)]
     is_limited: bool,
 }
 
-/// Overload, and what came behind it.
+/// An overload and the time after it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Overload {
     /// Requests due per second.
     pub per_s: f64,
-    /// Successful responses per second meanwhile.
+    /// Successful responses per second during the overload.
     pub goodput_per_s: f64,
-    /// Whether that is much less than what it can do.
+    /// Whether that is much less than the throughput at the limit.
     pub collapsed: bool,
-    /// The rate right behind it.
+    /// The rate right after the overload.
     pub behind_per_s: f64,
-    /// Whether it kept the limits there again.
+    /// Whether the service kept the limits again at that rate.
     pub recovered: bool,
 }
 
-/// What windows say of one variant. Made once a look, for it merges histograms.
+/// Results of the windows of one variant. Computed once per look, because it merges histograms.
 #[derive(Debug)]
 pub(crate) struct Searched {
     found: Option<Found>,
@@ -172,14 +180,14 @@ pub(crate) struct Searched {
     holding: Holding,
 }
 
-/// That of each variant; nothing where capacity is not measured.
+/// Results of each variant. Empty if capacity is not measured.
 pub(crate) fn searched(record: &Record) -> Vec<Searched> {
     let plan = &record.header.plan;
     let variants = if plan.design.slo.is_empty() { 0 } else { plan.variants.len() };
     (0..variants).map(|variant| Searched::of(record, variant)).collect()
 }
 
-/// Whether no rate of a variant can be named, because a limit broke far below those at which it held.
+/// Whether no capacity of a variant can be stated, because a limit broke far below rates at which it held.
 pub(crate) fn is_erratic(record: &Record, variant: usize) -> bool {
     matches!(Searched::of(record, variant).holding, Holding::Erratic { .. })
 }
@@ -197,7 +205,8 @@ impl Searched {
         Searched { found, limited_by: limited_by(record, variant), holding: judge(&steps, crossing), curve }
     }
 
-    /// The capacity of the trial in a block, which takes the other trials' too; `None` where no rate can be named.
+    /// Capacity of the trial in a block, which depends on the other trials too. `None` if no capacity can be
+    /// stated.
     pub(crate) fn sample(&self, block: u32) -> Option<Sample> {
         only_if(!matches!(self.holding, Holding::Erratic { .. }))?;
         let value = self.found.as_ref()?.logs.get(&block)?.exp();
@@ -210,7 +219,7 @@ impl Searched {
 }
 
 impl Capacity {
-    /// What a variant bears.
+    /// Determines the capacity of a variant.
     pub(crate) fn of(record: &Record, variant: usize, searched: &Searched) -> Capacity {
         let found = searched.found.as_ref();
         let crossing = if let Holding::Holds(crossing) = searched.holding { Some(crossing) } else { None };
@@ -247,12 +256,13 @@ impl Capacity {
         }
     }
 
-    /// The rate that holds: the limits held at every measured rate up to it. `None` where no rate can be named.
+    /// The highest rate up to which the limits held at every measured rate. `None` if no capacity can be
+    /// stated.
     pub fn holds_per_s(&self) -> Option<f64> {
         Some(self.interval?.low)
     }
 
-    /// Of a variant whose limit breaks far below it: that this is no capacity.
+    /// Reports a variant whose limit breaks far below its capacity, which is then invalid.
     pub(crate) fn finding(&self, variant: usize) -> Option<Finding> {
         let evidence = evidence!("{}: at {breaks_at} a limit is exceeded already, far below the rate at which its windows meet it",
             self.variant; breaks_at = Quantity::per_s(self.breaks_at_per_s?));
@@ -261,7 +271,7 @@ impl Capacity {
         Some(Finding::void(Check::BreaksFarBelow, evidence, remedy).about([variant]))
     }
 
-    /// The point of the curve nearest to a share of the rate that holds.
+    /// The point of the curve closest to a share of the rate that holds.
     pub fn near(&self, share: f64) -> Option<&RatePoint> {
         let wanted = self.holds_per_s()? * share;
         let far = |point: &&RatePoint| (point.per_s / wanted).ln().abs();
@@ -270,7 +280,7 @@ impl Capacity {
     }
 }
 
-/// What a variant did at its limit, in closed loop: in the mean over its trials.
+/// Throughput of a variant at its limit, in closed loop: the mean over its trials.
 pub(crate) fn at_limit(record: &Record, variant: usize) -> Option<f64> {
     geometric_mean(trials(record, variant).filter_map(at_limit_per_s))
 }
@@ -285,11 +295,12 @@ fn cores_at_limit(record: &Record, variant: usize) -> Option<f64> {
     cores(&trials(record, variant).filter_map(last_closed).collect::<Vec<_>>())
 }
 
-/// What limits it near its capacity, by the windows there; where there are none, by those of the search.
+/// The limiting resource near the capacity, from the windows there. Without such windows, from the
+/// windows of the search.
 fn limited_by(record: &Record, variant: usize) -> LimitedBy {
     let mut near: Vec<&Slice> = slices(record, variant).filter(|of| of.kind == SliceKind::Measured).collect();
     if near.is_empty() {
-        // Beyond what it keeps all connections are busy whatever the limit is.
+        // Above the rate that it keeps, all connections are busy whatever the limit is.
         let [kept, _] = Pilot::of(record, variant).unwrap_or_default().bracket();
         let is_kept = |slice: &&Slice| rate(slice).is_some() && rate(slice) == kept.map(|tried| tried.rate);
         near.extend(slices(record, variant).filter(is_kept));
@@ -309,20 +320,21 @@ fn limited_by(record: &Record, variant: usize) -> LimitedBy {
     }
 }
 
-/// Whether more connections could not help: who finds none free has so many requests before it that its limit is missed already.
+/// Whether more connections could not help. A request that finds none free is behind too many others to
+/// keep its limit.
 pub(crate) fn has_connections(record: &Record, variant: usize) -> bool {
     let of_time = record.header.plan.design.slo.iter().any(|limit| limit.figure != Figure::Failed);
     let wanted = || at_limit(record, variant).and_then(|per_s| connections_wanted(record, variant, per_s));
     of_time && wanted().zip(connections(record, variant)).is_some_and(|(wanted, used)| used >= wanted)
 }
 
-/// Connections over which a variant was loaded last.
+/// Number of connections in the last load of a variant.
 pub fn connections(record: &Record, variant: usize) -> Option<u32> {
     slices(record, variant).filter(|slice| slice.counts.open.is_some()).last().map(|slice| slice.connections)
 }
 
-/// Connections that are enough for a service that does so much at its limit: twice as many as the time limit has use for (Little). `None`
-/// where no response time is limited.
+/// Sufficient number of connections for a service with this throughput at its limit: twice the number that
+/// the time limit allows to be in use (Little's law). `None` if no response time is limited.
 pub fn connections_wanted(record: &Record, variant: usize, at_limit_per_s: f64) -> Option<u32> {
     let (design, load) = (&record.header.plan.design, &record.header.plan.variants[variant].load);
     only_if(design.slo.iter().any(|limit| limit.figure != Figure::Failed))?;
@@ -330,14 +342,14 @@ pub fn connections_wanted(record: &Record, variant: usize, at_limit_per_s: f64) 
     Some((under_way / f64::from(load.protocol.lanes())).ceil().min(f64::from(u32::MAX)) as u32)
 }
 
-/// The width of an interval falls with the root of the time.
+/// The width of an interval decreases with the root of the time.
 fn seconds_for(record: &Record, interval: Interval) -> Option<f64> {
     let half_width = (interval.high / interval.low).ln() / 2.0;
     let seconds = record.ended.as_ref()?.seconds;
     (half_width > NARROW).then(|| seconds * (half_width / NARROW).powi(2))
 }
 
-/// A window with its share of the rate that counts in its trial, and its rate.
+/// A window with its share of the measured rate of its trial, and its rate.
 type Shared<'a> = (f64, f64, &'a Slice);
 
 fn shares(trial: &Trial) -> Vec<Shared<'_>> {
@@ -347,8 +359,9 @@ fn shares(trial: &Trial) -> Vec<Shared<'_>> {
     slices.map(|(rate, slice)| (rate / window.unwrap_or(1.0), rate, slice)).collect()
 }
 
-/// The highest rate below `most_per_s` at which a step breaks a limit by itself, where one does in processes enough. All that were loaded
-/// so low count together: a run of four has one step at each rate.
+/// The highest rate below `most_per_s` at which a single step breaks a limit, if that happens in enough
+/// processes. All processes with such a low load count together, because a run of four has one step at each
+/// rate.
 fn breaks_below(record: &Record, variant: usize, most_per_s: f64) -> Option<f64> {
     let clauses = clauses(&record.header.plan.design);
     let told = |trial: &Trial| -> Vec<(f64, bool)> {
@@ -375,7 +388,8 @@ fn curve(record: &Record, variant: usize) -> Vec<RatePoint> {
     points
 }
 
-/// Windows at about the same share of what each process was measured at, for processes differ; before the first block those of the search.
+/// Windows grouped by their share of the rate at which each process was measured, because processes differ.
+/// Before the first block, the windows of the search.
 fn points(record: &Record, variant: usize) -> Vec<Vec<Shared<'_>>> {
     let is_measured = |trial: &Trial| trial.measured().next().is_some();
     let any = trials(record, variant).any(is_measured);
@@ -418,7 +432,7 @@ impl RatePoint {
     }
 }
 
-/// Whether all limits held over these slices. A limit that was exceeded counts as broken only if enough requests may miss it.
+/// Whether all limits held over these slices. An exceeded limit counts as broken only with enough requests.
 fn held(slices: &[&Slice], clauses: &[Clause]) -> Option<bool> {
     let breaks = clauses.iter().map(|clause| (clause.breaks(slices), clause.kept_by(slices)));
     let told: Vec<Option<bool>> = breaks
@@ -431,15 +445,15 @@ fn held(slices: &[&Slice], clauses: &[Clause]) -> Option<bool> {
     if told.contains(&Some(false)) { Some(false) } else { told.iter().all(Option::is_some).then_some(true) }
 }
 
-/// Whether more requests found no connection free than may.
+/// Whether too many requests found no free connection.
 fn queues(slices: &[&Slice]) -> bool {
     let open = |of: fn(&OpenLoop) -> u64| total(slices, |slice| slice.counts.open.as_deref().map_or(0, of));
     let (due, queued) = (open(|open| open.intended), open(|open| open.queued));
     queued as f64 > QUEUED_SHARE_MAX * due as f64
 }
 
-/// What the last trial that was overloaded shows. Behind the overload a service has recovered that does again what is due, no less, and no more
-/// for still having a line.
+/// Result of the last trial with overload. A service has recovered if its throughput equals the requests due,
+/// neither less nor, because of a remaining backlog, more.
 fn overload(record: &Record, variant: usize) -> Option<Overload> {
     let over = slices(record, variant).filter(|slice| slice.kind == SliceKind::Overload).last()?;
     let (from_per_s, to_per_s, fall) = over.asked?.open?.rate.ramp()?;
@@ -453,7 +467,7 @@ fn overload(record: &Record, variant: usize) -> Option<Overload> {
     let due = due.get(behind.clone()).map_or(to_per_s * seconds(behind.len()), sum);
     let goodput_per_s = sum(&done[..fall]) / seconds(fall);
     let done = sum(done.get(behind)?);
-    // At a low rate one that is under way at an end would be a share that matters.
+    // At a low rate a single request in flight at either end would be a relevant share.
     let is_at_an_end = (done - due).abs() <= ENDS.min(due / 2.0);
     Some(Overload {
         per_s: from_per_s,

@@ -1,6 +1,6 @@
-//! The validity checks: for each a function from what a run shows to what is to be said of it, with named thresholds.
+//! The validity checks: one function per check, which derives findings from a run, with named thresholds.
 //!
-//! A check looks at measured slices of complete blocks only, and speaks in the figures it rests on.
+//! A check uses only measured slices of complete blocks, and reports the figures it is based on.
 
 use std::cell::OnceCell;
 
@@ -39,28 +39,29 @@ pub use treatment::WATCHED_VARIABLES;
 pub(crate) use treatment::is_expected;
 pub use young::changing_variants;
 
-/// What a check has to say, before it has its number.
+/// A finding of a check, before it has its number.
 type Seen = Finding<()>;
 
-/// What makes the findings of a check, and who they are about.
+/// Function that makes the findings of a check, and its scope.
 enum Maker {
-    /// A look at the whole run.
+    /// One finding for the whole run.
     Whole(fn(&Run<'_>) -> Option<Seen>),
-    /// The same, which may have several things to say.
+    /// Several findings for the whole run.
     Several(fn(&Run<'_>) -> Vec<Seen>),
-    /// A look at each variant; its name is set before what is seen.
+    /// One finding per variant. The variant's name is prepended.
     Each(fn(&Run<'_>, &Variant<'_>) -> Option<Seen>),
-    /// The same of those with any success: one without is told by itself, and nothing that only follows from it.
+    /// One finding per variant with any success. A variant without success is reported separately, without
+    /// findings that only follow from that.
     Succeeding(fn(&Run<'_>, &Variant<'_>) -> Option<Seen>),
-    /// A look at each service of those.
+    /// One finding per service of variants with any success.
     Service(fn(&Variant<'_>, &str) -> Option<Seen>),
-    /// A look at each comparison; its label is set before what is seen.
+    /// One finding per comparison. The comparison's label is prepended.
     Pair(fn(&Run<'_>, &Comparison) -> Option<Seen>),
-    /// What draws the conclusion that it is about, and has its figures at hand.
+    /// Made together with the conclusion it is about, which has its figures.
     Conclusion,
 }
 
-/// What makes each check: one that nobody makes does not compile.
+/// Maps each check to its function. The match is exhaustive, so that no check is forgotten.
 fn maker(check: Check) -> Maker {
     use Maker::{Conclusion, Each, Pair, Service, Several, Succeeding, Whole};
     match check {
@@ -148,7 +149,7 @@ fn either(is_void: bool, evidence: impl Into<Evidence>, remedy: impl Into<Remedy
     Finding::new((), if is_void { Grade::Invalid } else { Grade::Warning }, evidence, remedy)
 }
 
-/// With the name of what it is about before it.
+/// Prepends the name of the subject.
 fn named(name: &str, seen: Seen, about: &[usize]) -> Seen {
     let evidence = seen.evidence.reworded(|text| format!("{name}: {text}"));
     Finding { evidence, variants: about.to_vec(), ..seen }
@@ -158,7 +159,7 @@ fn told_of(asked: &Comparison, seen: Seen) -> Seen {
     named(&asked.label, seen, &[asked.baseline, asked.candidate])
 }
 
-/// Leaves out what only repeats a graver finding about the same variants in other words.
+/// Removes findings that only repeat a more severe finding about the same variants.
 fn without_repeats(mut findings: Vec<Finding>) -> Vec<Finding> {
     let about = |check: Check| -> Vec<usize> {
         let of = findings.iter().filter(|finding| finding.check == check);
@@ -219,26 +220,26 @@ impl<'a> Run<'a> {
         self.variants.iter().filter(|variant| variant.succeeds(self.record))
     }
 
-    /// The variants of a comparison, the baseline first; a record can be edited, and then there may be no such ones.
+    /// Returns the variants of a comparison, the baseline first. `None` if an edited record lacks them.
     fn pair(&self, asked: &Comparison) -> Option<[&Variant<'a>; 2]> {
         Some([self.variants.get(asked.baseline)?, self.variants.get(asked.candidate)?])
     }
 
-    /// What is known of a variant that waits; `None` of one that works.
+    /// Data of a variant that waits. `None` if it does not wait.
     fn waiting(&self, variant: usize) -> Option<&saturation::Waiting> {
         let of_each = || self.variants.iter().map(|of| saturation::Waiting::of(self, of)).collect();
         self.waiting.get_or_init(of_each).get(variant)?.as_ref()
     }
 }
 
-/// A variant of the plan, and what was measured of it in complete blocks.
+/// A variant of the plan, and its measurements in complete blocks.
 struct Variant<'a> {
-    /// Its place in the plan.
+    /// Index in the plan.
     index: usize,
     plan: &'a plan::Variant,
     trials: Vec<&'a Trial>,
     slices: Vec<&'a Slice>,
-    /// Those of unfinished blocks too: what a variant is does not depend on what was measured.
+    /// All trials, including trials of unfinished blocks, for properties that do not depend on measurements.
     all_trials: Vec<&'a Trial>,
 }
 
@@ -254,7 +255,7 @@ impl<'a> Variant<'a> {
         &self.plan.name
     }
 
-    /// What is seen of it, with its name.
+    /// Prepends the variant's name to a finding.
     fn told(&self, seen: Seen) -> Seen {
         named(self.name(), seen, &[self.index])
     }
@@ -263,13 +264,13 @@ impl<'a> Variant<'a> {
         total(&self.slices, of)
     }
 
-    /// Names of its services, in the order in which they were started.
+    /// Names of the services, in start order.
     fn services(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let started = self.trials.first().map(|trial| trial.started.services.as_slice());
         started.unwrap_or_default().iter().map(|service| service.service.as_str())
     }
 
-    /// What was looked at before the load, in all its trials.
+    /// Responses recorded before the load, in all its trials.
     fn witnesses(&self) -> impl Iterator<Item = &'a Witness> + use<'a, '_> {
         self.all_trials.iter().flat_map(|trial| &trial.started.witnesses)
     }
@@ -287,32 +288,32 @@ impl<'a> Variant<'a> {
     }
 }
 
-/// Whether nothing is known of what a variant's processes use: it runs already, and nobody may look at it.
+/// Whether the resource use of a variant is unknown: it is already deployed and cannot be observed.
 pub(crate) fn is_unseen<'a>(plan: &plan::Variant, trials: impl IntoIterator<Item = &'a Trial>) -> bool {
     plan.runs_already() && trials.into_iter().all(|trial| trial.started.services.is_empty())
 }
 
-/// Whether a service of this machine worked in any of these trials that nobody may look at, as pods: what it used cannot be told from what
-/// others did.
+/// Whether an unobservable service, such as a pod, worked on this machine in any of these trials. Its
+/// resource use cannot be separated from that of other processes.
 pub fn works_unseen<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> bool {
     let is_here = |trial: &Trial| trial.started.deployed.as_ref().is_some_and(|of| of.is_here);
     trials.into_iter().any(|trial| trial.started.services.is_empty() && is_here(trial))
 }
 
-/// Time under load, drains included, in nanoseconds; at least 1.
+/// Time under load, including drains, in nanoseconds. At least 1.
 fn wall_ns(slices: &[&Slice]) -> f64 {
     total(slices, |slice| slice.counts.wall_ns()).max(1) as f64
 }
 
-/// Whether a word is one of these, which are apart by spaces.
+/// Whether `word` is in a list of words separated by spaces.
 fn is_one_of(words: &str, word: &str) -> bool {
     words.split(' ').any(|one| one == word)
 }
 
-/// Things that are named at the most, where nobody wants more or fewer.
+/// Default maximum number of items named in a finding.
 pub(crate) const NAMED_MAX: usize = 3;
 
-/// The first few of several things, and how many more there are: `a; b; 3 more`.
+/// Joins the first few of several items, and the number of the others: `a; b; 3 more`.
 pub(crate) fn few(all: impl IntoIterator<Item = impl Into<String>>, most: usize, between: &str) -> String {
     let mut all: Vec<String> = all.into_iter().map(Into::into).collect();
     let more = all.len().saturating_sub(most);

@@ -1,5 +1,5 @@
-//! One candidate vs its baseline: estimate, verdict, and what it would take to know more. And the baseline vs its copy: a difference between
-//! those two is none, and shows what the machine makes up.
+//! One candidate compared with its baseline: estimate, verdict, and the cost of knowing more. Also the
+//! baseline compared with its own copy: any difference between these two is noise of the machine.
 
 use model::document::Tone;
 use model::{Check, Finding, Metric, Unit, evidence, quantity};
@@ -14,14 +14,14 @@ use crate::only_if;
 use crate::rule;
 use crate::variant::mean;
 
-/// Resamples of the bootstrap.
+/// Number of resamples of the bootstrap.
 const RESAMPLES: u32 = 2_000;
-/// Level of both intervals that are held against each other.
+/// Confidence level of the two intervals that are compared with each other.
 const LEVEL: f64 = 0.95;
-/// Sign flips drawn where several comparisons are looked at once.
+/// Number of sign flips drawn if several comparisons are looked at once.
 const FLIPS: u32 = 9_999;
 
-/// What may be said of a comparison.
+/// Result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -31,11 +31,11 @@ pub enum Outcome {
     Worse,
     /// The difference is smaller than the margin.
     Equivalent,
-    /// Neither, with the blocks there are.
+    /// None of the others, with the current number of blocks.
     Inconclusive,
-    /// One side, or both, had not a single success: there is nothing to compare, and that is the answer.
+    /// One or both sides had no success. There is nothing to compare, and that is the result.
     NoSuccess,
-    /// A finding forbids any conclusion.
+    /// A finding makes the comparison invalid.
     #[serde(rename = "void")]
     Invalid,
 }
@@ -49,7 +49,7 @@ impl Outcome {
         }
     }
 
-    /// Whether there can be no ratio, whatever was measured.
+    /// Whether there is no ratio for any measured values.
     pub fn has_no_ratio(self) -> bool {
         match self {
             Outcome::NoSuccess | Outcome::Invalid => true,
@@ -57,7 +57,7 @@ impl Outcome {
         }
     }
 
-    /// Whether it is an answer, so that going on would buy nothing.
+    /// Whether the result is final, so that more blocks would not help.
     pub fn is_decided(self) -> bool {
         match self {
             Outcome::Better | Outcome::Worse | Outcome::Equivalent | Outcome::NoSuccess => true,
@@ -88,10 +88,10 @@ impl From<Outcome> for Tone {
     }
 }
 
-/// A comparison's result.
+/// Result of one comparison in one metric.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// Reads as "candidate vs baseline".
+    /// Label of the form "candidate vs baseline".
     pub label: String,
     /// Index of the baseline.
     pub baseline: usize,
@@ -99,36 +99,40 @@ pub struct Comparison {
     pub candidate: usize,
     /// The metric of the verdict.
     pub metric: Metric,
-    /// Candidate over baseline with its interval; `None` where it is void or without success, where there are fewer than four blocks or no spread
-    /// between them, and before the one look of an experiment that looks once.
+    /// Candidate over baseline with its interval. `None` if invalid or without success, with fewer than
+    /// four blocks or no spread between them, and before the single look of an experiment that looks once.
     pub estimate: Option<Estimate>,
-    /// What the ratio of capacities is at least, where the load generator or its connections were the limit of the candidate alone.
+    /// Lower bound of the ratio of capacities, if the load generator or its connections limited only the
+    /// candidate.
     pub at_least: Option<f64>,
-    /// What it is at most, where they were the limit of the baseline alone.
+    /// Upper bound of the ratio of capacities, if they limited only the baseline.
     pub at_most: Option<f64>,
-    /// Candidate less baseline in the metric's own unit, where there is an estimate and the metric is a cost.
+    /// Candidate minus baseline in the metric's own unit, if there is an estimate and the metric is a cost.
     pub difference: Option<Difference>,
-    /// What became of the side that never succeeded, such as `gzip: no response within 2s (0 of 340)`; of both, where both did not.
+    /// Outcome of the side that never succeeded, or of both, such as `gzip: no response within 2s (0 of
+    /// 340)`.
     pub no_success: Option<String>,
-    /// The ratio, if every block gave the same one: it has no interval, and the verdict is that of the ratio.
+    /// The ratio, if every block gave the same one. It has no interval, and the verdict is based on the
+    /// ratio.
     pub without_spread: Option<f64>,
-    /// Candidate over baseline so far, from the first block on and without an interval: to watch, not to quote. `None` before the
-    /// one look of an experiment that looks once.
+    /// Candidate over baseline so far, from the first block on and without an interval. For progress display
+    /// only. `None` before the single look of an experiment that looks once.
     pub ratio_so_far: Option<f64>,
     /// The verdict.
     pub outcome: Outcome,
-    /// Whether the interval excludes no difference, but the estimate itself is smaller than the margin: a difference that need not matter.
+    /// Whether the interval excludes 1, but the estimate itself is smaller than the margin, so that the
+    /// difference may not matter.
     pub is_slight: bool,
-    /// For an inconclusive one: blocks in all that find a true difference of the margin in 8 of 10 runs, with the spread seen so far; where
-    /// there are not as many yet.
+    /// For an inconclusive result: total number of blocks that finds a true difference of the margin in 8 of
+    /// 10 runs, with the spread observed so far. `None` if there are already that many.
     pub blocks_needed: Option<u32>,
-    /// Seconds that they take in all; `None` where one run cannot have as many.
+    /// Total seconds of these blocks. `None` if the number exceeds a single run.
     pub seconds_needed: Option<f64>,
-    /// What other methods say to the same blocks; `None` where there is no estimate.
+    /// Results of other methods for the same blocks. `None` without an estimate.
     pub cross_check: Option<CrossCheck>,
-    /// Of throughput that is judged per core-second: the same per second of the clock. Shown, never judged.
+    /// If throughput is judged per core-second: throughput per second of wall time. Shown, never judged.
     pub per_second: Option<Estimate>,
-    /// The other metrics: shown, never judged.
+    /// The other metrics. Shown, never judged.
     pub exploratory: Vec<Exploratory>,
 }
 
@@ -137,13 +141,13 @@ pub struct Comparison {
 pub struct Exploratory {
     /// The metric.
     pub metric: Metric,
-    /// Candidate over baseline with the same interval's width as the chosen metric has.
+    /// Candidate over baseline, with the same critical t as the chosen metric.
     pub estimate: Estimate,
-    /// Candidate less baseline, likewise.
+    /// Candidate minus baseline in the metric's own unit, if the metric is a cost.
     pub difference: Option<Difference>,
 }
 
-/// Every comparison of the plan, once for each metric that gets a verdict.
+/// All comparisons of the plan, once for each metric with a verdict.
 pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]) -> Vec<Comparison> {
     let design = &record.header.plan.design;
     let variants = 0..record.header.plan.variants.len();
@@ -154,15 +158,15 @@ pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]
     comparisons.flat_map(|asked| design.metrics().map(|metric| judge.one(asked, metric))).collect()
 }
 
-/// What all comparisons of a record share.
+/// Common data of all comparisons of a record.
 struct Judge<'a> {
     record: &'a Record,
     blocks: &'a [BlockFigures],
     findings: &'a [Finding],
-    /// By variant: what became of its requests, where none succeeded.
+    /// By variant: outcome of its requests, if none succeeded.
     without: &'a [Option<NoSuccess>],
     rule: Option<Rule>,
-    /// Where several are looked at once: the critical t of all together, in place of the rule's.
+    /// If several comparisons are looked at once: the joint critical t, which replaces the rule's.
     joint_t: Option<f64>,
 }
 
@@ -170,11 +174,11 @@ impl Judge<'_> {
     fn one(&self, asked: &plan::Comparison, metric: Metric) -> Comparison {
         let design = &self.record.header.plan.design;
         let voids = || self.findings.iter().filter(|found| found.voids(asked.baseline, asked.candidate));
-        // What never was what it is called did not fail to succeed either.
+        // For a variant without its treatment, missing success is not a result.
         let untreated = voids().any(|found| found.check == Check::TreatmentNotApplied);
         let no_success = self.no_success(asked).filter(|_| !untreated);
         let void = voids().next().is_some() || no_success.is_some();
-        // What is void prints instead of a number, never beside it.
+        // An invalid comparison has no numbers at all.
         let ratios = ratios(self.blocks, asked, metric).filter(|_| !void);
         let found = ratios.as_deref().and_then(|d| self.estimate(d));
         let primary = found.as_ref().and_then(|found| found.as_ref().ok()).copied();
@@ -185,7 +189,7 @@ impl Judge<'_> {
             _ => None,
         };
         let outcome = match estimate {
-            // Whatever else is wrong: that nothing came back needs no second block to be true.
+            // A missing success is true without a second block, whatever else is wrong.
             _ if no_success.is_some() => Outcome::NoSuccess,
             None if at_least.is_some_and(|low| low > 1.0 + design.margin) => Outcome::Better,
             None if at_most.is_some_and(|high| high < 1.0 / (1.0 + design.margin)) => Outcome::Worse,
@@ -220,7 +224,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What a ratio of capacities is at least, and at most, where one of them alone is a lower bound.
+    /// Lower and upper bound of a ratio of capacities, if exactly one of them is a lower bound.
     fn bounds(&self, asked: &plan::Comparison, metric: Metric) -> [Option<f64>; 2] {
         let sample = |block: &BlockFigures, index| block.sample(metric, index);
         let is_bound = |index| self.blocks.iter().filter_map(|of| sample(of, index)).any(|of| of.at_least);
@@ -246,7 +250,7 @@ impl Judge<'_> {
         (!told.is_empty()).then(|| told.join("; "))
     }
 
-    /// With the critical t of the ratio, so that both hold together or not at all.
+    /// Uses the critical t of the ratio, so that both intervals hold together.
     fn difference(&self, asked: &plan::Comparison, metric: Metric, of: &Estimate) -> Option<Difference> {
         let unit = Some(metric.unit()).filter(|unit| *unit != Unit::PerS)?;
         let d = over(self.blocks, asked, |block, one, other| block.difference(metric, one, other))?;
@@ -260,7 +264,7 @@ impl Judge<'_> {
         self.estimate(&over(self.blocks, asked, plain)?)?.ok()
     }
 
-    /// The metrics without a verdict, once for each comparison: with its first metric.
+    /// Metrics without a verdict, once for each comparison: with its first metric.
     fn exploratory(&self, asked: &plan::Comparison, metric: Metric) -> Vec<Exploratory> {
         let design = &self.record.header.plan.design;
         let others = metrics(self.record).filter(|other| design.metrics().all(|m| m != *other));
@@ -272,7 +276,7 @@ impl Judge<'_> {
         if metric == design.metric { others.filter_map(estimate).collect() } else { Vec::new() }
     }
 
-    /// The estimate over all complete blocks; `None` where there may be none yet.
+    /// The estimate over all complete blocks. `None` if it may not be shown yet.
     fn estimate(&self, d: &[f64]) -> Option<Result<Estimate, Error>> {
         let planned = rule::critical_t(self.record, self.rule.as_ref(), d.len())?;
         Some(Estimate::of(d, self.joint_t.unwrap_or(planned)))
@@ -286,8 +290,8 @@ impl Judge<'_> {
     }
 }
 
-/// The critical t that holds for several comparisons together at one look: from flips of the signs of whole blocks, which knows how
-/// alike they are and so asks for less than a share of the 5 % for each.
+/// Joint critical t for several comparisons at one look, from sign flips of whole blocks. It accounts for
+/// their correlation, so it is smaller than with 5 % split among them.
 fn joint_t(record: &Record, blocks: &[BlockFigures], without: &[Option<NoSuccess>]) -> Option<f64> {
     let plan = &record.header.plan;
     let succeeds = |index: usize| without.get(index).is_none_or(Option::is_none);
@@ -303,12 +307,14 @@ fn joint_t(record: &Record, blocks: &[BlockFigures], without: &[Option<NoSuccess
     stats::joint_t(&rows, Resampling { seed: record.header.seed, resamples: FLIPS })
 }
 
-/// The log-ratio of each complete block in which both were measured; `None` without blocks, or where any has no value.
+/// Log ratio of each complete block in which both were measured. `None` without blocks, or if any has no
+/// value.
 pub(crate) fn ratios(blocks: &[BlockFigures], asked: &plan::Comparison, metric: Metric) -> Option<Vec<f64>> {
     over(blocks, asked, |block, one, other| block.log_ratio(metric, one, other))
 }
 
-/// Something of the baseline and the candidate in those blocks: what is decided is measured no further.
+/// Computes a value from baseline and candidate in these blocks. Decided variants are not measured further,
+/// so later blocks may lack them.
 fn over(
     blocks: &[BlockFigures],
     asked: &plan::Comparison,
@@ -321,7 +327,7 @@ fn over(
     values.filter(|values| !values.is_empty())
 }
 
-/// What an estimate says, where nothing forbids it.
+/// Converts an estimate to an outcome, if nothing makes it invalid.
 pub(crate) fn outcome(void: bool, estimate: Option<&Estimate>, metric: Metric, margin: f64) -> Outcome {
     match estimate.map(|estimate| stats::judge(estimate, margin, metric.row().direction)) {
         _ if void => Outcome::Invalid,
@@ -330,37 +336,40 @@ pub(crate) fn outcome(void: bool, estimate: Option<&Estimate>, metric: Metric, m
     }
 }
 
-/// Candidate less baseline, over blocks: what a proxy adds to a request, in microseconds and not in per cent. It tells what the ratio says
-/// once more and decides nothing. Of throughput there is none: requests per second do not add up.
+/// Candidate minus baseline, over blocks: for example the microseconds that a proxy adds to a request. It
+/// presents the ratio in another form and decides nothing. Not available for throughput, because requests per
+/// second do not add up.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// What it is counted in.
+    /// Unit of the values.
     pub unit: Unit,
     /// Mean of the blocks' differences.
     pub value: f64,
-    /// Lower end of its interval, by t with the critical value of the ratio's.
+    /// Lower end of the interval, by t with the critical value of the ratio.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
-/// What methods that assume less say to the blocks of an estimate. They qualify it; the verdict is the interval's alone.
+/// Results of methods with weaker assumptions for the same blocks. They qualify the estimate. The verdict
+/// depends only on its interval.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CrossCheck {
-    /// The ratio's interval by bootstrap-t over blocks, which bears skewed noise; 95 %, as if looked at once. `None` where
-    /// resamples have no spread.
+    /// Interval of the ratio by bootstrap-t over blocks, which is robust against skewed noise: 95 %, for a
+    /// single look. `None` if resamples have no spread.
     pub bootstrap: Option<Interval>,
-    /// The same by t: the two differ where noise is skewed.
+    /// Interval by t at the same level. The two differ for skewed noise.
     pub plain: Option<Interval>,
-    /// Whether signs alone, without any trust in how wide noise is, show a difference; it takes ten blocks at least. `None` where
-    /// the margin gives it no scale.
+    /// Whether the signs alone, without assumptions about the width of the noise, show a difference. Needs at
+    /// least ten blocks. `None` if the margin gives no scale.
     pub guard_rejects: Option<bool>,
     /// Correlation of neighbouring blocks, from −1 to 1.
     pub lag1: Option<f64>,
 }
 
 impl CrossCheck {
-    /// Whether the bootstrap finds no difference where the estimate's own interval, which is wider than 95 %, finds one.
+    /// Whether the bootstrap finds no difference although the estimate's own interval, which is wider than 95
+    /// %, finds one.
     pub fn contradicts(&self, estimate: &Estimate) -> bool {
         let finds = estimate.low > 1.0 || estimate.high < 1.0;
         finds && self.bootstrap.as_ref().is_some_and(|interval| interval.low <= 1.0 && interval.high >= 1.0)
@@ -372,36 +381,46 @@ fn cross_check(d: &[f64], estimate: &Estimate, margin: f64, record: &Record) -> 
     let bootstrap = stats::bootstrap_t(d, LEVEL, resampling);
     let plain_t = stats::plain_t(estimate.blocks, LEVEL)?;
     let plain = Estimate::of(d, plain_t).ok().map(|plain| Interval { low: plain.low, high: plain.high });
-    // The margin is the one width that is fixed before anything is seen.
+    // The margin is the only width that is fixed before the data are seen.
     let guard_rejects = stats::guard(d, margin.ln_1p()).map(|evidence| evidence > -stats::ALPHA.ln());
     Some(CrossCheck { bootstrap, plain, guard_rejects, lag1: stats::lag1(d) })
 }
 
-/// The check errs in 1 of 100 experiments: 5 % shared among this many.
+/// The check errs in 1 of 100 experiments: 5 % divided by this number.
 const AA_SHARES: usize = 5;
 
-/// The baseline vs its copy.
+/// The baseline compared with its copy.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AaCheck {
-    /// Reads as "X vs itself".
+    /// Label of the form "X vs itself".
     pub label: String,
-    /// The metric, that of the verdict.
+    /// The first metric that differs, else that of the first verdict.
     pub metric: Metric,
-    /// Copy over baseline, with an interval that holds 1 in 99 of 100 experiments whenever it is looked at. `None` below four blocks.
+    /// Copy over baseline, with an interval that contains 1 in 99 of 100 experiments at any number of looks.
+    /// `None` below four blocks.
     pub estimate: Option<Estimate>,
     /// Whether the interval excludes 1.
     pub differs: bool,
 }
 
-/// Judges the copy; `None` where the experiment has none.
+/// Judges the copy. `None` if the experiment has none.
 pub(crate) fn aa(record: &Record, blocks: &[BlockFigures]) -> Option<AaCheck> {
     let plan = &record.header.plan;
     let asked = plan.aa.as_ref()?;
-    let metric = plan.design.metric;
-    let d = ratios(blocks, asked, metric);
-    let estimate = d.and_then(|d| rule::estimate(record, rule::family(record, AA_SHARES), &d));
-    let differs = estimate.as_ref().is_some_and(|estimate| estimate.low > 1.0 || estimate.high < 1.0);
-    Some(AaCheck { label: asked.label.clone(), metric, estimate, differs })
+    let metrics = plan.judged_metrics();
+    let family = rule::family(record, AA_SHARES * metrics.len());
+    let check = |metric: Metric| {
+        let d = ratios(blocks, asked, metric);
+        let estimate = d.and_then(|d| rule::estimate(record, family.clone(), &d));
+        let differs = estimate.as_ref().is_some_and(|estimate| estimate.low > 1.0 || estimate.high < 1.0);
+        AaCheck { label: asked.label.clone(), metric, estimate, differs }
+    };
+    // The first that differs, in whichever metric.
+    metrics
+        .iter()
+        .map(|metric| check(*metric))
+        .find(|check| check.differs)
+        .or_else(|| Some(check(plan.design.metric)))
 }
 
 pub(crate) fn aa_finding(aa: &AaCheck) -> Option<Finding> {

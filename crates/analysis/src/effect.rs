@@ -1,4 +1,4 @@
-//! What each factor does on average over the others, and what two factors do to each other, in a full factorial.
+//! Average effects of factors over the others, and interactions of two factors, in a full factorial.
 
 use plan::Metric;
 use record::Record;
@@ -11,13 +11,13 @@ use crate::metric::BlockFigures;
 use crate::{Conclusion, rule};
 use model::{Finding, Grade};
 
-/// What an effect is of.
+/// Kind of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// One factor, on average over all others.
     Main,
-    /// How much of what one factor does depends on another: a ratio of ratios.
+    /// Dependence of one factor's effect on another factor: a ratio of ratios.
     Interaction,
 }
 
@@ -26,38 +26,39 @@ pub enum Kind {
 pub struct Effect {
     /// Such as `node_env: production / development`, and two of these with ` × ` in between.
     pub label: String,
-    /// What it is of: factors and levels by their places.
+    /// Factors and levels by index.
     #[serde(skip)]
     pub terms: Vec<Term>,
     /// Whether a comparison varies one of the factors.
     #[serde(skip)]
     pub is_compared: bool,
-    /// What it is of.
+    /// Kind of the effect.
     pub kind: Kind,
-    /// The metric, that of the verdict.
+    /// The metric of the verdict.
     pub metric: Metric,
-    /// The multiplicative effect with its interval; the effects of an experiment share 5 % among themselves.
+    /// Multiplicative effect with its interval. The effects of an experiment share an error rate of 5 %.
     pub estimate: Option<Estimate>,
-    /// The verdict. Of an interaction `better` and `worse` only say that it is there: above or below 1.
+    /// The verdict. For an interaction `better` and `worse` only mean that it exists: above or below 1.
     pub outcome: Outcome,
 }
 
 impl Effect {
-    /// Whether it is an interaction, and one that is seen.
+    /// Whether the effect is an interaction with a verdict of a difference.
     pub fn interacts(&self) -> bool {
         self.kind == Kind::Interaction && self.outcome.differs()
     }
 
-    /// How far it is from no difference.
+    /// Distance of the ratio from 1.
     fn size(&self) -> f64 {
         self.estimate.as_ref().map_or(0.0, Estimate::distance)
     }
 }
 
 impl Conclusion {
-    /// The effects that are the answer, of which comparisons of single variants are details: those of factors that are compared first, then what
-    /// is decided, and of these the largest. None where a factor that is compared interacts with another, or where a comparison found a difference
-    /// that its factor does not have on average.
+    /// The effects that answer the question, with comparisons of single variants as details. Sorted by
+    /// whether the factor is compared, whether the effect is decided, and size. Empty if a compared factor
+    /// interacts with another, or if a comparison found a difference that its factor does not have on
+    /// average.
     pub fn leading_effects(&self) -> Vec<&Effect> {
         let asked = |effect: &Effect| effect.kind == Kind::Main && effect.is_compared;
         let told = |of: &Comparison| {
@@ -79,7 +80,8 @@ impl Conclusion {
         leading
     }
 
-    /// Whether a main effect says nothing by itself: an interaction with its level is seen, and at least as large.
+    /// Whether a main effect is meaningless alone, because an interaction with its level exists and is at
+    /// least as large.
     pub fn is_dwarfed(&self, effect: &Effect) -> bool {
         let dwarfs = |other: &Effect| {
             let shares = effect.terms.iter().any(|term| other.terms.contains(term));
@@ -89,14 +91,14 @@ impl Conclusion {
     }
 }
 
-/// All main effects and two-way interactions, which share the chance to err; none with fewer than two factors.
+/// All main effects and two-way interactions, which share the error rate. Empty with fewer than two factors.
 pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]) -> Vec<Effect> {
     let (plan, design) = (&record.header.plan, &record.header.plan.design);
     if plan.factors.len() < 2 {
         return Vec::new();
     }
     let factors: Vec<Factor> = plan.factors.iter().map(|factor| baseline_first(plan, factor)).collect();
-    // A plan's factors have two levels or more, and 64 variants at most; those of a forged record may not.
+    // A plan's factors have at least two levels, and at most 64 variants. A forged record may violate that.
     let Some(contrasts) = stats::contrasts(&factors) else { return Vec::new() };
     let void = findings.iter().any(|finding| finding.grade == Grade::Invalid);
     let (metric, cells) = (design.metric, cells(plan, &factors));
@@ -122,22 +124,23 @@ fn level<'a>(plan: &'a plan::Plan, variant: usize, factor: &str) -> Option<&'a S
     plan.variants.get(variant)?.levels.get(factor)
 }
 
-/// Whether the two that are compared have different levels of a factor.
+/// Whether the two compared variants have different levels of a factor.
 fn varies(plan: &plan::Plan, factor: &str, asked: &plan::Comparison) -> bool {
     level(plan, asked.baseline, factor) != level(plan, asked.candidate, factor)
 }
 
-/// A factor whose first level is the one that the plan compares with.
+/// Returns a factor with the level that the plan compares with as its first level.
 fn baseline_first(plan: &plan::Plan, factor: &plan::Factor) -> Factor {
     let asked = plan.comparisons.iter().find(|asked| varies(plan, &factor.name, asked));
     let baseline = asked.and_then(|asked| level(plan, asked.baseline, &factor.name));
     let mut levels = factor.levels.clone();
-    // Stable: the others stay in the order of the file.
+    // The sort is stable, so the others keep the order of the file.
     levels.sort_by_key(|level| Some(level) != baseline.or(factor.levels.first()));
     Factor { name: factor.name.clone(), levels }
 }
 
-/// The variant of each combination of levels, the last factor changing fastest. A copy of the baseline comes after all of them.
+/// The variant of each combination of levels, with the last factor changing fastest. A copy of the baseline
+/// comes after all of them and is not found.
 fn cells(plan: &plan::Plan, factors: &[Factor]) -> Vec<Option<usize>> {
     // The levels of the last factor change first.
     let is = |variant: &plan::Variant, mut cell: usize| {

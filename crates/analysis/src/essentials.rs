@@ -1,6 +1,7 @@
-//! What a list and a trend of many records need of each, so that none has to be concluded again: the form in which an index keeps them.
+//! Summary of a record for lists and trends, in the form stored by an index, so that conclusions need not be
+//! recomputed.
 //!
-//! Nothing here is concluded anew: estimates and verdicts are those of [`Conclusion`]. Must not be the only place of anything.
+//! Estimates and verdicts are copied from [`Conclusion`]. All data here can be recomputed from the record.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,83 +21,87 @@ use crate::metric::{BlockFigures, log_values, metrics};
 use crate::variant::mean;
 use crate::{Conclusion, Grade};
 
-/// Version of this form and of what goes into it. An index whose rows have another is concluded again.
+/// Version of this form and its content. An index with another version is recomputed.
 pub const ESSENTIALS_VERSION: u32 = 10;
-/// Level of the interval of one variant's figure, by its blocks alone.
+/// Confidence level of the interval of one variant's figure, based only on its blocks.
 const LEVEL: f64 = 0.95;
-/// By which factor rates and warm-ups may differ, and warm-ups by so many seconds whatever the factor.
+/// Maximum ratio between rates, and between warm-ups. Warm-ups that differ by at most this many seconds also
+/// count as equal.
 const RATE_FACTOR: f64 = 1.02;
 const WARM_UP_FACTOR: f64 = 2.0;
 const WARM_UP_S: f64 = 1.0;
-/// Letters of a plan's mark: two of a thousand plans have the same with a chance of one in 10^8.
+/// Length of a plan's mark. Two of a thousand plans have the same mark with a probability of one in 10^8.
 const MARK_LETTERS: usize = 12;
 
-/// One record's essentials.
+/// Summary of one record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Essentials {
     /// Name of the experiment.
     pub experiment: String,
-    /// Its question.
+    /// Question of the experiment.
     pub question: Option<String>,
     /// When the record was made, RFC 3339 in UTC.
     pub created: String,
-    /// Its place among the others, where that time does not tell: as in [`record::Header::order`].
+    /// Position among other records if the time does not determine it, as in [`record::Header::order`].
     pub order: Option<(String, u32)>,
     /// Version of the Proofload that ran it.
     pub proofload: String,
     /// Seed of the run.
     pub seed: u64,
-    /// On what it ran.
+    /// Machine and software of the run.
     pub environment: Environment,
-    /// What was asked for, as a mark.
+    /// Mark of the plan.
     pub plan: String,
-    /// What its figures depend on besides that.
+    /// Further conditions of the figures.
     pub conditions: Conditions,
     /// The metric of the verdict.
     pub metric: Metric,
-    /// Blocks that count.
+    /// Number of complete blocks.
     pub blocks: u32,
-    /// Blocks that do not.
+    /// Number of discarded blocks.
     pub blocks_dropped: usize,
-    /// How it ended; `None` for a run that was killed or is still going on.
+    /// How the run ended. `None` if it was killed or is still running.
     pub ended: Option<Ended>,
-    /// Each comparison, once for each metric that has a verdict or an estimate.
+    /// Each comparison, once for each metric with a verdict or an estimate.
     pub compared: Vec<Compared>,
-    /// Each metric of each variant but the copy, where it may be shown.
+    /// Each metric of each variant except the copy, if it may be shown.
     pub figures: Vec<Figure>,
-    /// Numbers of the checks that void something, such as `V8`; the gravest first.
+    /// Numbers of the checks that make something invalid, such as `V8`, most severe first.
     pub void: Vec<String>,
-    /// Findings that qualify the result.
+    /// Number of warnings.
     pub warnings: usize,
-    /// Captures that explain it.
+    /// Number of captures.
     pub captures: usize,
-    /// What of the record could not be read.
+    /// Descriptions of unreadable parts of the record.
     pub damage: Vec<String>,
 }
 
-/// What a run settled or found by itself, and what its figures depend on: those of two runs say nothing beside each other where it differs.
+/// Conditions that a run determined and that affect its figures. Figures of runs with different conditions
+/// are not comparable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conditions {
     /// Requests due per second, in open loop.
     pub rate_per_s: Option<f64>,
-    /// Requests per second at begin and end of each slice of a measurement; `None` in closed loop and where variants are compared.
+    /// Requests per second at start and end of each slice of a measurement. `None` in closed loop and if
+    /// variants are compared.
     pub measured_per_s: Option<RatesMeasured>,
-    /// How requests are spread in time; `None` in closed loop.
+    /// Distribution of arrivals in time. `None` in closed loop.
     pub arrivals: Option<Process>,
     /// Length of the warm-up in seconds.
     pub warm_up_s: Option<f64>,
-    /// Processors that services ran on; `None` where the record does not tell.
+    /// Number of processors that services ran on. `None` if the record does not contain it.
     pub cpus: Option<usize>,
-    /// Whether the generator ran on them, too.
+    /// Whether the generator shared these processors.
     pub cpus_shared: bool,
-    /// Digests of the files that the load is made of, by name.
+    /// Digests of the load's files by name.
     #[serde(default)]
     pub files: BTreeMap<String, Digest>,
-    /// Whether ratios of throughput are per core-second. Figures of variants are not, and so it is none of the [`differences`](Self::differences).
+    /// Whether ratios of throughput are per core-second. Figures of variants never are, so this is not one of
+    /// the [`differences`](Self::differences).
     pub per_core: bool,
 }
 
-/// Requests per second at begin and end of each slice.
+/// Requests per second at start and end of each slice.
 pub type RatesMeasured = Vec<(f64, f64)>;
 
 /// Rates, arrivals and warm-up of a measurement.
@@ -104,7 +109,7 @@ fn measured<'a>(
     slices: impl Iterator<Item = &'a Slice>,
     measure: &Measure,
 ) -> (Option<RatesMeasured>, Option<Process>, Option<f64>) {
-    // Longer slices give the same figures, with more digits.
+    // The length is ignored: longer slices give the same figures with more digits.
     let Measure { until: _, rates, arrivals, warmup } = measure;
     let open = |slice: &Slice| slice.asked.and_then(|asked| asked.open);
     let ends = |rate: Rate| rate.ramp().map_or((rate.at(0.0), rate.at(0.0)), |(from, to, _)| (from, to));
@@ -114,7 +119,7 @@ fn measured<'a>(
 }
 
 impl Conditions {
-    /// Those of a record.
+    /// Reads the conditions of a record.
     pub fn of(record: &Record) -> Conditions {
         let trial = record.trials().next();
         let plan = &record.header.plan;
@@ -135,10 +140,11 @@ impl Conditions {
         }
     }
 
-    /// What tells two runs apart, in words with both values; what one of them does not tell is no difference.
+    /// Describes the differences between two runs, with both values. A value missing in one of them is not a
+    /// difference.
     pub fn differences(&self, other: &Conditions) -> Vec<String> {
         let apart = |one: f64, other: f64, factor: f64| one.max(other) > one.min(other) * factor;
-        // Each field is named, so that none is forgotten.
+        // The pattern names every field, so that none is forgotten.
         let Conditions {
             rate_per_s,
             measured_per_s,
@@ -188,7 +194,7 @@ impl Conditions {
     }
 }
 
-/// `500/s, 1,000/s`, and of ramps `100/s..5,000/s`.
+/// Formats rates as `500/s, 1,000/s`, and ramps as `100/s..5,000/s`.
 fn rates_told(all: &[(f64, f64)]) -> String {
     let told = |(from, to): &(f64, f64)| match from == to {
         true => quantity::rate(*from),
@@ -200,15 +206,15 @@ fn rates_told(all: &[(f64, f64)]) -> String {
 /// One metric of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
-    /// Reads as "candidate vs baseline".
+    /// Label of the form "candidate vs baseline".
     pub label: String,
     /// Names of the candidate and of the baseline.
     pub of: [String; 2],
     /// The metric.
     pub metric: Metric,
-    /// The verdict; `None` for a metric that is shown and not judged.
+    /// The verdict. `None` if the metric is only shown.
     pub outcome: Option<Outcome>,
-    /// Candidate over baseline, where there is an estimate.
+    /// Candidate over baseline, if there is an estimate.
     pub estimate: Option<Estimate>,
 }
 
@@ -221,11 +227,11 @@ pub struct Figure {
     pub metric: Metric,
     /// Geometric mean over blocks, in the metric's unit: 1/s, µs or bytes.
     pub value: f64,
-    /// Blocks it rests on.
+    /// Number of blocks.
     pub blocks: u32,
-    /// Its 95 % interval by those blocks alone, where they differ.
+    /// 95 % interval based only on these blocks, if they differ.
     pub interval: Option<(f64, f64)>,
-    /// Standard error of its logarithm; 0 where all blocks gave the same, `None` where there is only one.
+    /// Standard error of the logarithm. 0 if all blocks are equal, `None` if there is only one.
     pub standard_error: Option<f64>,
 }
 
@@ -235,7 +241,7 @@ impl Essentials {
         self.ended.as_ref().is_some_and(|ended| ended.reason.is_own())
     }
 
-    /// Those of a record and what is concluded of it.
+    /// Summarizes a record and its conclusions.
     pub fn of(record: &Record, conclusion: &Conclusion) -> Essentials {
         let header = &record.header;
         let graded = |grade| conclusion.findings.iter().filter(move |finding| finding.grade == grade);
@@ -263,7 +269,7 @@ impl Essentials {
         }
     }
 
-    /// The comparisons that have a verdict.
+    /// Iterates over the comparisons with a verdict.
     pub fn judged(&self) -> impl Iterator<Item = (&Compared, Outcome)> {
         self.compared.iter().filter_map(|compared| Some((compared, compared.outcome?)))
     }
@@ -288,7 +294,7 @@ fn compared(plan: &Plan, conclusion: &Conclusion) -> Vec<Compared> {
     all
 }
 
-/// Those of variants that no finding voids: what is void prints no number, in ten years neither.
+/// Figures of variants without an invalidating finding. Invalid figures are never stored.
 fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
     let (plan, blocks) = (&record.header.plan, BlockFigures::all(record));
     let copy = plan.aa.as_ref().map(|aa| aa.candidate);
@@ -315,9 +321,9 @@ fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<Figure> {
     Some(Figure { variant: variant.to_owned(), metric, value, blocks, interval, standard_error })
 }
 
-/// A mark of what a plan asks for: the same for two plans that differ only in how long they may take, in their seed, in what is
-/// explained afterwards, in what its gate bounds or `tune` tries, in how the question is worded, in which folder the files of the experiment
-/// lie, in capitals of header fields, or in the ports that services were found at.
+/// Mark of a plan's content. Plans have the same mark if they differ only in the following: time limits,
+/// seed, explanations, gate limits, the settings of `tune`, the wording of the question, folders of the
+/// experiment's files, case of header names, or discovered ports.
 pub(crate) fn plan_mark(plan: &Plan) -> String {
     let mut plan = plan.clone();
     let pacing = plan.design.pacing();
@@ -325,7 +331,7 @@ pub(crate) fn plan_mark(plan: &Plan) -> String {
     for path in directories.into_iter().chain(files) {
         *path = path.file_name().map_or_else(|| path.clone(), PathBuf::from);
     }
-    // Each field is named here and below, so that none is forgotten.
+    // The patterns here and below name every field, so that none is forgotten.
     let Plan {
         question,
         design,
@@ -343,17 +349,17 @@ pub(crate) fn plan_mark(plan: &Plan) -> String {
         measure: _,
         secrets: _,
     } = &mut plan;
-    // Variants' names have the commits; how far the working tree is from one is none of the plan.
+    // Variants' names contain the commits. Uncommitted changes are not part of the plan.
     (*question, *tune, *against) = (None, Tune::default(), None);
     gate.clear();
     forget_length(design);
     variants.iter_mut().for_each(|variant| forget_findings(variant, pacing));
-    // Plain values with text keys cannot fail to become JSON.
+    // Plain values with string keys always convert to JSON.
     let text = serde_json::to_vec(&plan).unwrap_or_default();
     Digest::of(&text).to_string()[..MARK_LETTERS].to_owned()
 }
 
-/// Leaves out of a design what says for how long is measured, how often the result is looked at, and what is done afterwards.
+/// Resets the fields of a design for the measuring time, the number of looks, and later steps.
 fn forget_length(design: &mut Design) {
     let Design {
         budget,
@@ -381,7 +387,7 @@ fn forget_length(design: &mut Design) {
     (*looks, *explain) = (LookRule::default(), false);
 }
 
-/// Leaves out of a variant what a run found out about it, and how its load is written.
+/// Resets the fields of a variant that a run discovered, and normalizes its load.
 fn forget_findings(variant: &mut Variant, pacing: Pacing) {
     let Variant { name: _, levels: _, services, entry: _, load, expect } = variant;
     *load = load.comparable(pacing);
@@ -422,7 +428,7 @@ mod tests {
                 format!("name = \"x\"\n[services.api]\nurl = \"http://127.0.0.1:1\"\n[measure]\n{measure}");
             let plan = plan::parse(&text, Path::new("/")).expect("a plan");
             let measure = plan.measure.as_ref().expect("a measurement");
-            // The rates are those of slices.
+            // The rates come from the slices.
             let (rates, arrivals, warm_up_s) = measured(std::iter::empty(), measure);
             let asked = measure.rates.as_ref().map(|rates| rates.written().parse().expect("a number"));
             let measured_per_s = rates.and(asked.map(|per_s| vec![(per_s, per_s)]));
@@ -440,7 +446,7 @@ mod tests {
         assert!(slow.differences(&of("rate = \"100\"\nduration = \"3s\"")).is_empty());
     }
 
-    /// Not one field is left to a default, so that a new one does not compile without a change here.
+    /// No field uses a default, so that a new field does not compile without a change here.
     fn full() -> Conditions {
         Conditions {
             rate_per_s: Some(100.0),
@@ -470,11 +476,11 @@ mod tests {
             };
             full.differences(&serde_json::from_value(other).expect("conditions")).is_empty()
         });
-        // Ratios alone are per core, and figures of variants never.
+        // Only ratios are per core, figures of variants never are.
         assert_eq!(unnoticed, ["per_core"]);
     }
 
-    /// Pointers to all texts, numbers and truths.
+    /// Returns JSON pointers to all strings, numbers and booleans.
     fn leaves(value: &serde_json::Value, at: &str) -> Vec<String> {
         use serde_json::Value;
         match value {
@@ -514,7 +520,7 @@ mod tests {
                 serde_json::Value::String(text) => format!("{text}1").into(),
                 number => number.as_u64().map_or(7, |number| number + 1).into(),
             };
-            // What can only be one of some words is none with another letter.
+            // A value of an enumeration is invalid with a changed letter.
             read(&other).is_ok_and(|plan| plan_mark(&plan) == mark)
         });
         assert_eq!(

@@ -1,10 +1,10 @@
-//! Requests that failed: in which ways, what helps against them, what became of variants none of whose requests succeeded, and whether going
-//! on with a run can still bring an answer. How many failures are too many is for a check. Pure.
+//! Failed requests: the kinds of failure, advice, the outcome of variants without any success, and whether a
+//! run can still produce a result. A check decides how many failures are too many. Pure.
 //!
-//! That a variant never succeeds is an answer, and no fault of the experiment: where nothing comes back there is nothing to measure, and to
-//! say so, in a line that stands where a number would, is what a mean of time-outs hides. The others are compared all the same. But where
-//! every variant is one, it is rather the experiment that is wrong than what it compares; and one that succeeds now and then not at all has
-//! no figure that could be judged.
+//! A variant that never succeeds is a result, not a flaw of the experiment. It has nothing to measure, and a
+//! statement in place of a number shows what a mean of timeouts would hide. The other variants are still
+//! compared. But if no variant succeeds, probably the experiment is wrong. A variant that succeeds only now
+//! and then has no figure that could be judged.
 
 use std::collections::BTreeMap;
 
@@ -17,31 +17,32 @@ use serde::Serialize;
 use crate::variant::{counted, measured as measured_slices, outcome, slices, total};
 use crate::{Comparison, Conclusion, Outcome, checks, only_if};
 
-/// Ways to fail that are told apart.
+/// Maximum number of kinds of failure in a description.
 const WAYS_MAX: usize = 3;
 
-/// What became of the requests of a variant that never succeeded.
+/// Outcome of the requests of a variant that never succeeded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NoSuccess {
-    /// Requests sent; in open loop those due.
+    /// Requests sent. In open loop, requests due.
     pub requests: u64,
-    /// What became of them: `no response within 2s (0 of 340)`, `0 of 340 succeeded: status 500`.
+    /// Description: `no response within 2s (0 of 340)`, `0 of 340 succeeded: status 500`.
     pub answer: String,
 }
 
-/// What became of a variant's requests in what was measured, be the blocks complete or not; `None` where there were none, or one succeeded.
+/// Outcome of a variant's requests in all measured slices, of complete and incomplete blocks. `None` if there
+/// were none, or one succeeded.
 pub(crate) fn measured(record: &Record, variant: usize) -> Option<NoSuccess> {
     of(record, variant, |slice| slice.kind == SliceKind::Measured)
 }
 
-/// Whether these slices had requests of which none succeeded. At a low rate none may have been due.
+/// Whether these slices had requests and none succeeded. At a low rate none may have been due.
 pub(crate) fn fruitless(slices: &[&Slice]) -> bool {
     let asked = slices.iter().any(|slice| slice.counts.due() > 0 || !slice.counts.errors.is_empty());
     asked && slices.iter().all(|slice| slice.counts.successful == 0)
 }
 
 fn of(record: &Record, variant: usize, counts: impl Fn(&Slice) -> bool) -> Option<NoSuccess> {
-    // What counts for nothing is neither a failure nor a success.
+    // Dropped blocks contain neither failures nor successes.
     let slices: Vec<&Slice> = slices(record, variant).filter(|slice| counts(slice)).collect();
     fruitless(&slices).then(|| told(&slices, &record.header.plan.variants[variant]))
 }
@@ -69,7 +70,7 @@ fn told(slices: &[&Slice], variant: &plan::Variant) -> NoSuccess {
     NoSuccess { requests, answer }
 }
 
-/// In which ways requests failed and how often, the most frequent first.
+/// Kinds of failure and their numbers, most frequent first.
 fn ways(slices: &[&Slice], late: &str, is_expected: impl Fn(u16) -> bool) -> Vec<(String, u64)> {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let mut add = |way: String, count: u64| *counts.entry(way).or_default() += count;
@@ -78,7 +79,8 @@ fn ways(slices: &[&Slice], late: &str, is_expected: impl Fn(u16) -> bool) -> Vec
         let unsent = slice.counts.open.as_ref().map_or(0, |open| open.unsent);
         add(late.to_owned(), slice.counts.timed_out + slice.counts.unfinished + unsent);
         let failures = &slice.counts.contract_failures;
-        // Responses to log-ins are among those of their status, and are told by the name of the log-in.
+        // Responses to log-ins are included in the status counts, but are described by the name of the
+        // log-in.
         let is_log_in = |failure: &ContractFailure| matches!(failure.kind, FailureKind::LogIn(_));
         let by_status = !failures.iter().any(is_log_in);
         let unexpected = slice.counts.status.iter().filter(|(status, _)| by_status && !is_expected(**status));
@@ -89,7 +91,7 @@ fn ways(slices: &[&Slice], late: &str, is_expected: impl Fn(u16) -> bool) -> Vec
             let seen = if is_status { example.to_owned() } else { format!("({example})") };
             add(format!("{} {seen}", failure.kind), failure.count);
         }
-        // A request that was given up is counted above.
+        // A timed-out request is counted above.
         let given_up = |error: &&ErrorCount| error.cause == Cause::Timeout && error.phase != Phase::Connect;
         for error in slice.counts.errors.iter().filter(|error| !given_up(error)) {
             let way = || format!("{} {}", error.phase, error.cause);
@@ -101,7 +103,7 @@ fn ways(slices: &[&Slice], late: &str, is_expected: impl Fn(u16) -> bool) -> Vec
     ways
 }
 
-/// A kind of failure, by what helps against it.
+/// Class of a failure, by the advice against it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FailureClass {
     /// Status 429 (Too Many Requests, RFC 6585).
@@ -114,12 +116,12 @@ pub(crate) enum FailureClass {
     ConnectionLost,
     /// No complete response in time, or never sent.
     TimedOut,
-    /// A complete response with another status, header or content than expected.
+    /// A complete response with an unexpected status, header or content.
     Unexpected,
 }
 
 impl FailureClass {
-    /// The class that most failed requests of a variant's slices belong to. None if no request failed.
+    /// The most frequent class of failed requests in a variant's slices. None if no request failed.
     pub(crate) fn dominant(slices: &[&Slice], variant: &plan::Variant) -> Option<FailureClass> {
         let status = slices.iter().flat_map(|slice| &slice.counts.status);
         let unexpected = status.filter(|(status, _)| !checks::is_expected(variant, **status));
@@ -130,7 +132,8 @@ impl FailureClass {
         let late = |slice: &Slice| slice.counts.timed_out + slice.counts.unfinished + unsent(slice);
         add(FailureClass::TimedOut, total(slices, late));
         add(FailureClass::ConnectionLost, total(slices, |slice| slice.counts.broken));
-        // What is left had an expected status. Of contents only a sample is checked, so their failures are not counted one by one.
+        // The remaining failures had an expected status. Only a sample of contents is checked, so their
+        // failures are not counted individually.
         let failed = outcome(slices).failed;
         let known: u64 = counts.values().sum();
         *counts.entry(FailureClass::Unexpected).or_default() += failed.saturating_sub(known);
@@ -147,7 +150,7 @@ impl FailureClass {
         }
     }
 
-    /// Whether failures of this class have a complete response, whose latency is a sample like every other.
+    /// Whether failures of this class have a complete response, whose latency is a sample like any other.
     pub(crate) fn has_response(self) -> bool {
         match self {
             FailureClass::RateLimited
@@ -158,7 +161,7 @@ impl FailureClass {
         }
     }
 
-    /// What to do about failures of this class.
+    /// Advice against failures of this class.
     pub(crate) fn advice(self) -> &'static str {
         match self {
             FailureClass::RateLimited => {
@@ -183,7 +186,7 @@ impl FailureClass {
     }
 }
 
-/// A status, of a redirect with where it leads.
+/// Describes a status, with the location of a redirect.
 fn with_location(status: u16, failures: &[ContractFailure]) -> String {
     let of_status = failures.iter().filter(|failure| failure.kind == FailureKind::Status);
     let mut locations = of_status
@@ -198,11 +201,12 @@ fn with_location(status: u16, failures: &[ContractFailure]) -> String {
     }
 }
 
-/// Fewer responses than this may be those of a cache that is not filled yet.
+/// Minimum number of responses. Fewer may come from a cache that is not filled yet.
 const RESPONSES_MIN: u64 = 20;
 
-/// Why a variant is another one than was asked for, and what to do: its responses lack what the experiment expects to be varied. `None` where
-/// they do not, or it cannot be told yet. That needs no second trial: to go on would measure something else for as long as the budget lasts.
+/// Explains why a variant was not treated as configured, with advice: its responses lack the varied property
+/// that the experiment expects. `None` if they have it, or if it is too early to judge. A second trial is not
+/// needed, because continuing would measure something else for the whole budget.
 pub fn untreated(record: &Record, variant: usize) -> Option<String> {
     let slices = record.trials().filter(|trial| trial.variant() == variant).flat_map(|trial| &trial.slices);
     only_if(slices.map(|slice| slice.counts.responses).sum::<u64>() >= RESPONSES_MIN)?;
@@ -210,15 +214,17 @@ pub fn untreated(record: &Record, variant: usize) -> Option<String> {
     findings.find(|finding| finding.variants.contains(&variant)).map(|finding| in_words(&finding))
 }
 
-/// A service that is ready may still refuse for so long, in seconds of its warm-up.
+/// Time in which a ready service may still refuse requests, in seconds of its warm-up.
 const PATIENCE_S: f64 = 2.0;
 
-/// Why no comparison can have an answer that it does not have yet, after a slice in which nothing succeeded; `None` while one can.
+/// Explains why no undecided comparison can get a result, after a slice without success. `None` while one
+/// can.
 pub fn all_fruitless(record: &Record) -> Option<String> {
     let plan = &record.header.plan;
     let each =
         |counts: fn(&Slice) -> bool| (0..plan.variants.len()).map(move |index| of(record, index, counts));
-    // In all slices so far, whatever they were for; and in those alone of what was measured in which none succeeded, be there others.
+    // First all slices so far, of any kind. Then only measured slices without success, even if others had
+    // some.
     let never: Vec<Option<NoSuccess>> =
         each(|_| true).enumerate().map(|(index, never)| never.filter(|_| is_tried(record, index))).collect();
     let now_and_then = each(|slice| slice.kind == SliceKind::Measured && slice.counts.successful == 0);
@@ -237,13 +243,13 @@ pub fn all_fruitless(record: &Record) -> Option<String> {
     })
 }
 
-/// Whether a variant was loaded for long enough to be one that never succeeds.
+/// Whether a variant was loaded long enough to conclude that it never succeeds.
 fn is_tried(record: &Record, variant: usize) -> bool {
     let warm_up_s: f64 = slices(record, variant).map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
     warm_up_s >= PATIENCE_S || slices(record, variant).any(|slice| slice.kind != SliceKind::WarmUp)
 }
 
-/// Why no comparison can have an answer that it does not have yet, whatever further blocks show; `None` while one can.
+/// Explains why no undecided comparison can get a result from further blocks. `None` while one can.
 pub fn void_for_good(conclusion: &Conclusion) -> Option<String> {
     let ending = conclusion.findings.iter().filter(|finding| finding.check.row().ends_run);
     let found: Vec<&Finding> = ending.collect();
@@ -266,20 +272,21 @@ fn named(record: &Record, failed: &[Option<NoSuccess>]) -> String {
     checks::few(names.zip(failed).filter_map(told), checks::NAMED_MAX, "; ")
 }
 
-/// One way to fail.
+/// One kind of failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Failure {
-    /// Where in a request's life: `connect`, `tls`, `send`, `head`, `body`, `idle`, `response`, `time-out`, `unfinished`.
+    /// Phase of the request: `connect`, `tls`, `send`, `head`, `body`, `idle`, `response`, `time-out`,
+    /// `unfinished`.
     pub phase: String,
-    /// What happened, in words.
+    /// Description of the cause.
     pub cause: String,
-    /// How often, in the measured slices of complete blocks.
+    /// Number of failures in the measured slices of complete blocks.
     pub count: u64,
-    /// What came instead, where that is known.
+    /// The actual value, if known.
     pub example: Option<String>,
 }
 
-/// All ways in which requests of a variant failed, by its index in the plan, the most frequent first.
+/// All kinds of failure of a variant's requests, by its index in the plan, most frequent first.
 pub fn failures(record: &Record, index: usize) -> Vec<Failure> {
     let ways = measured_slices(record, index).flat_map(ways_to_fail).filter(|way| way.count > 0);
     let alike = model::grouped(ways.map(|way| ((way.phase.clone(), way.cause.clone()), way)));

@@ -1,7 +1,7 @@
-//! Whether a record passes the limits of a gate. Intervals are compared with limits, never point estimates: a limit passes or fails where the
-//! whole interval says so, and else it is inconclusive.
+//! Gate: whether a record passes given limits. Limits are compared with intervals, never with point
+//! estimates. A limit passes or fails if the whole interval is on one side, and is inconclusive otherwise.
 //!
-//! Must not: judge what is void or has no end, or know exit codes.
+//! This module does not judge invalid or unfinished records, and does not know exit codes.
 
 use model::quantity::{count, many};
 use model::{Check, Grade, Quantity, RequestOutcome};
@@ -15,42 +15,44 @@ use crate::measurement::{Measurement, Window, measurement};
 use crate::metric::{BlockFigures, of_slice};
 use crate::{Capacity, Conclusion, Erratic, checks, rule, variant};
 
-/// What a limit came to.
+/// Result of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
-    /// The whole interval is on the right side of it.
+    /// The whole interval is on the right side of the limit.
     #[serde(rename = "kept")]
     Pass,
-    /// It lies within the interval, or nothing can be said.
+    /// The limit is within the interval, or there is no interval.
     #[serde(rename = "open")]
     Inconclusive,
-    /// The whole interval is on the wrong side of it.
+    /// The whole interval is on the wrong side of the limit.
     #[serde(rename = "broken")]
     Fail,
 }
 
-/// One limit and one comparison or variant that it is about.
+/// One limit applied to one comparison or variant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// The limit.
     pub limit: Limit,
-    /// What it is about.
+    /// The comparison or variant that the limit applies to.
     pub subject: Subject,
-    /// The label of that comparison, or the name of that variant.
+    /// Label of the comparison, or name of the variant.
     pub name: String,
-    /// The limit's line in the experiment file; `None` where it came from a flag.
+    /// Line of the limit in the experiment file. `None` if it came from a flag.
     pub line: Option<u32>,
-    /// What was measured: a ratio of candidate to baseline, or an amount in responses per second, µs, bytes or as a share.
+    /// The measured value: a ratio of candidate to baseline, or an amount in responses per second, µs, bytes
+    /// or as a share.
     pub measured: Option<Measured>,
-    /// What follows.
+    /// The result.
     pub ruling: Ruling,
-    /// Why, where that is not what the interval says.
+    /// Reason for the result, if it is not the interval.
     pub reason: Option<String>,
-    /// For an inconclusive one: blocks in all that find what it is about in 8 of 10 runs, with the spread seen so far: of a change a true
-    /// difference of its size, of an amount one as far from it as what was measured. Where there are not as many yet.
+    /// For an inconclusive result: total number of blocks that finds the difference in 8 of 10 runs, with the
+    /// spread observed so far. For a change this is a true difference of the limit's size, for an amount its
+    /// measured distance from the limit. `None` if there are already that many.
     pub blocks_needed: Option<u32>,
-    /// Seconds that they take in all; `None` where one run cannot have as many.
+    /// Total seconds of these blocks. `None` if the number exceeds a single run.
     pub seconds_needed: Option<f64>,
 }
 
@@ -78,43 +80,44 @@ impl Judgement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unfit {
-    /// A finding forbids a conclusion.
+    /// A finding makes the result invalid.
     #[serde(rename = "void")]
     Invalid,
-    /// It ended with fewer blocks than a verdict takes.
+    /// The run ended with fewer blocks than a verdict needs.
     TooFewBlocks,
-    /// The run goes on, or was killed.
+    /// The run is still running, or was killed.
     Unfinished,
-    /// Somebody stopped it, perhaps because of what it showed.
+    /// The user stopped the run, perhaps because of its results.
     Interrupted,
-    /// A service, the load generator, or the making of data failed.
+    /// A service, the load generator, or the preparation of data failed.
     Failed,
 }
 
 /// All limits of a gate, judged from a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gate {
-    /// Why nothing is judged, and the same in words; `None` where it is.
+    /// Why nothing is judged, as a value and as text. `None` if the limits are judged.
     pub unfit: Option<(Unfit, String)>,
-    /// Each limit with each thing that it is about; empty where nothing is judged.
+    /// Each limit with each comparison or variant it applies to. Empty if nothing is judged.
     pub judgements: Vec<Judgement>,
 }
 
 impl Gate {
-    /// The worst of all rulings; `None` where nothing is judged.
+    /// The worst result. `None` if nothing is judged.
     pub fn ruling(&self) -> Option<Ruling> {
         self.judgements.iter().map(|judgement| judgement.ruling).max()
     }
 }
 
-/// Judges these limits from a record of which `conclusion` was drawn.
+/// Judges these limits from a record and its `conclusion`.
 pub fn gated(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Gate {
     let unfit = unfit(record, conclusion);
     let judged = || judgements(record, conclusion, entries);
     Gate { judgements: if unfit.is_none() { judged() } else { Vec::new() }, unfit }
 }
 
-/// Whether going on would buy nothing for the record's own gate: no limit is inconclusive but for want of something to measure.
+/// Whether more blocks would not help the record's own gate: no limit is inconclusive except those without a
+/// measured value.
 pub fn limits_settled(record: &Record, conclusion: &Conclusion) -> bool {
     let entries = &record.header.plan.gate;
     let settled = |of: &Judgement| of.ruling != Ruling::Inconclusive || of.measured.is_none();
@@ -161,28 +164,28 @@ fn of_blocks(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) ->
     let figures = asked.iter().map(|(entry, subject)| (entry.limit.figure, *subject));
     let others = figures.filter(|(of, it)| with_verdict(record, conclusion, *of, *it).is_none());
     let count = model::distinct(others).len();
-    // Where nothing is compared nothing ends the run but its plan, and it is looked at once.
+    // Without comparisons, only the plan ends the run, so there is a single look.
     let once = plan.comparisons.is_empty();
     let rule = if once { rule::rule_of(LookRule::Once, count) } else { rule::family(record, count) };
     let bench = Bench { record, conclusion, blocks: &BlockFigures::all(record), rule, count };
     asked.into_iter().map(|(entry, subject)| bench.judge(entry, subject)).collect()
 }
 
-/// What all judgements of a record share.
+/// Common data of all judgements of a record.
 ///
-/// Comparisons with a verdict have the intervals of the report, which hold together at 95 %. All else that a gate judges, other metrics and
-/// amounts, is a family of its own that shares 5 % by the same looks.
+/// Comparisons with a verdict have the intervals of the report, which hold together at 95 %. Other judged
+/// metrics and amounts form a separate family that shares 5 % with the same looks.
 struct Bench<'a> {
     record: &'a Record,
     conclusion: &'a Conclusion,
     blocks: &'a [BlockFigures],
-    /// By which that family is judged; `None` where the blocks settled on allow none.
+    /// Rule of that family. `None` if the planned blocks allow none.
     rule: Option<Rule>,
-    /// How many it has.
+    /// Number of members of that family.
     count: usize,
 }
 
-/// What was found of one figure: its interval, or a ruling that needs none, with the reason.
+/// The interval of a figure, or a ruling without an interval, with its reason.
 type Found = Result<Measured, (Ruling, String)>;
 
 impl Bench<'_> {
@@ -199,12 +202,13 @@ impl Bench<'_> {
         judged
     }
 
-    /// Candidate over baseline: as the report has it where it gives a verdict, else from the gate's own family.
+    /// Candidate over baseline: the report's interval if it has a verdict, otherwise one from the gate's own
+    /// family.
     fn change(&self, figure: Figure, index: usize) -> Found {
         let asked = &self.record.header.plan.comparisons[index];
         self.has_success(asked.candidate, Ruling::Fail)?;
         self.has_success(asked.baseline, Ruling::Inconclusive)?;
-        // Shares of failed requests are bounded by amounts alone.
+        // Limits on shares of failed requests can only be amounts.
         let metric = figure.metric().ok_or_else(|| inconclusive("it is not compared"))?;
         let Some(verdict) = with_verdict(self.record, self.conclusion, figure, Subject::Comparison(index))
         else {
@@ -236,7 +240,7 @@ impl Bench<'_> {
         let Some(metric) = figure.metric() else { return self.failed(index) };
         let capacity = self.conclusion.capacities.get(index).filter(|_| metric == Metric::Capacity);
         if let Some(of) = capacity {
-            // What the report does not name passes no limit.
+            // A capacity that the report does not state passes no limit.
             let holds = of.holds_per_s().ok_or_else(|| inconclusive(without_capacity(of)))?;
             return self.estimated(metric, index).map(|found| found.with_low_at_most(holds));
         }
@@ -253,7 +257,7 @@ impl Bench<'_> {
         let at_least = values.iter().any(|value| value.at_least);
         match self.estimate(&logs).map(|measured| measured.widened(self.conclusion.bias(metric, index))) {
             Ok(measured) if at_least => Ok(measured.unbounded()),
-            // Every trial reached its bound, such as the time-out.
+            // Every trial reached its bound, such as the timeout.
             Err(_) if at_least && self.critical_t(logs.len()).is_some() => {
                 let least = values.iter().map(|value| value.value).fold(f64::INFINITY, f64::min);
                 Ok(Measured { blocks: values.len() as u32, ..Measured::exact(least).unbounded() })
@@ -262,13 +266,14 @@ impl Bench<'_> {
         }
     }
 
-    /// The critical t of each of the family after so many blocks; `None` where there is no interval.
+    /// Critical t of each member of the family after this number of blocks. `None` if there is no interval.
     fn critical_t(&self, blocks: usize) -> Option<f64> {
         rule::critical_t(self.record, self.rule.as_ref(), blocks)
     }
 
-    /// The share of a variant's requests that failed: the wider of Wilson's interval, which takes requests as independent, and of that by t
-    /// over blocks, which knows that failures come in bursts and nothing of a share of 0.
+    /// Share of failed requests of a variant. The result is the wider of two intervals: Wilson's, which
+    /// assumes independent requests, and the t interval over blocks, which accounts for bursts of failures
+    /// but cannot handle a share of 0.
     fn failed(&self, index: usize) -> Found {
         self.critical_t(self.blocks.len()).ok_or_else(|| self.too_early())?;
         let of_trial =
@@ -320,14 +325,15 @@ impl Bench<'_> {
             Bound::Change(_) => limit.bound.value(),
             Bound::Amount(..) => limit.bound.value() / measured.value,
         };
-        // A fall is farther than a rise of as many per cent.
+        // As a logarithm, a decrease is larger than an increase of the same percentage.
         let difference = ratio.ln().abs().exp_m1();
         let blocks = rule::blocks_to_find(difference, measured.sd_log?, &rule?)?;
         (blocks > self.conclusion.blocks).then_some(blocks)
     }
 }
 
-/// Failed requests from which on their share is judged, however few requests there were: as many as a quantile wants beyond it.
+/// Number of failed requests from which their share is judged for any number of requests, equal to the number
+/// of requests required beyond a quantile.
 const FAILED_CERTAIN: u64 = 10;
 const NO_SPREAD: &str = "every block gave the very same, so there is no interval";
 const NO_VALUE: &str = "a trial has no value of it";
@@ -337,7 +343,7 @@ fn inconclusive(why: impl Into<String>) -> (Ruling, String) {
     (Ruling::Inconclusive, why.into())
 }
 
-/// Why no rate of a variant can be named.
+/// Why the capacity of a variant cannot be stated.
 fn without_capacity(of: &Capacity) -> String {
     match of.erratic {
         Some(Erratic { broke_per_s, met_per_s, .. }) => {
@@ -361,10 +367,10 @@ fn without_value(metric: Metric) -> String {
     }
 }
 
-// Limits where nothing is compared: each slice's own figures, for there is no interval of one trial. Whether the next run would pass
-// is not said.
+// Limits without comparisons are judged on each slice's own figures, because a single trial has no interval.
+// They do not predict whether the next run would pass.
 
-/// Each amount with each slice. A change is about nothing here, and refused before a run.
+/// Applies each amount to each slice. A limit on a change does not apply here and is rejected before a run.
 fn of_slices(record: &Record, measured: &Measurement<'_>, entries: &[GateEntry]) -> Vec<Judgement> {
     let amounts = entries.iter().filter(|entry| !entry.limit.bound.is_change());
     let pairs = amounts.flat_map(|entry| measured.windows.iter().map(move |window| (entry, window)));
@@ -376,7 +382,8 @@ fn of_slices(record: &Record, measured: &Measurement<'_>, entries: &[GateEntry])
     judged.collect()
 }
 
-/// No failure at all shows a limit only where one would break it, and a quantile only if the service responded all the time.
+/// Zero failures pass a limit only if enough requests were sent to violate it. A quantile passes only if the
+/// service responded all the time.
 fn shown_by(found: Measured, entry: &GateEntry, window: &Window<'_>) -> Found {
     let (limit, due) = (&entry.limit, window.slice.counts.due());
     let needed = 1.0 / limit.bound.value();
@@ -393,8 +400,8 @@ fn shown_by(found: Measured, entry: &GateEntry, window: &Window<'_>) -> Found {
     }
 }
 
-/// Why whoever came at any time of a window in closed loop had to wait for longer than a limit on a quantile allows: the service was silent
-/// for too large a share of it, and no requests were sent meanwhile that would show it.
+/// Explains why a quantile limit fails in closed loop because of silence. The service was silent for too
+/// large a share of the window, during which no requests were sent that would show the wait.
 fn silent_too_long(limit: &Limit, window: &Window<'_>) -> Option<String> {
     let q = limit.figure.metric()?.quantile()?;
     let counts = &window.slice.counts;
@@ -430,8 +437,8 @@ fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {
     of_slice(metric, window.slice, trial).map(Measured::exact).ok_or_else(missing)
 }
 
-/// A quantile of what a user waits; in closed loop nothing is due, and it is what the service took. A failed request has no response time:
-/// it took longer than any limit.
+/// Quantile of the response time. In closed loop nothing is due, so it is the service time. A failed request
+/// has no response time and counts as longer than any limit.
 fn quantile(counts: &Counts, q: f64, missing: impl Fn() -> (Ruling, String)) -> Found {
     let latencies = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
     let (due, failed) = (latencies.count(), counts.failed());
@@ -446,7 +453,8 @@ fn quantile(counts: &Counts, q: f64, missing: impl Fn() -> (Ruling, String)) -> 
     if !latencies.resolves(q) {
         return Err(missing());
     }
-    // Where failed responses lie among the others is not known: among the fastest at the most.
+    // The latencies of failed responses are not recorded separately. For the upper bound they count as the
+    // fastest ones.
     let beyond = q + counts.unexpected() as f64 / due as f64;
     let (low, _) = latencies.bounds(q).ok_or_else(&missing)?;
     let high = latencies.bounds(beyond.min(1.0)).and_then(|(_, high)| high);
@@ -454,7 +462,7 @@ fn quantile(counts: &Counts, q: f64, missing: impl Fn() -> (Ruling, String)) -> 
     Ok(Measured { high: high.map(us), ..Measured::exact(us(low)) })
 }
 
-/// The report's entry of a comparison in a metric, where it gives a verdict on it.
+/// Returns the report's comparison in a metric, if it has a verdict.
 fn with_verdict<'a>(
     record: &Record,
     conclusion: &'a Conclusion,
@@ -467,20 +475,21 @@ fn with_verdict<'a>(
     conclusion.comparisons.iter().find(|of| (of.baseline, of.candidate, of.metric) == pair)
 }
 
-// What is compared with a limit: a value with its interval, and on which side of the limit it lies.
+// Values to compare with a limit, with their intervals.
 
 /// A figure with its interval: a ratio, or an amount in responses per second, µs, bytes or as a share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Measured {
-    /// The geometric mean over blocks; of failed requests their share; where one end alone is known, that.
+    /// Geometric mean over blocks. For failed requests, their share. If only one end is known, that end.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,
-    /// Upper end; `None` where requests without an answer leave it open. Value and lower end are lower bounds then.
+    /// Upper end. `None` if it is open because of requests without a response. Value and lower end are then
+    /// lower bounds.
     pub high: Option<f64>,
-    /// Blocks it rests on.
+    /// Number of blocks.
     pub blocks: u32,
-    /// Standard deviation of the blocks' logarithms, where it is one of those.
+    /// Standard deviation of the blocks' logarithms, for a geometric mean.
     #[serde(skip)]
     pub(crate) sd_log: Option<f64>,
 }
@@ -491,27 +500,27 @@ impl Measured {
         Measured { value: ratio, low, high: Some(high), blocks, sd_log: Some(sd_log) }
     }
 
-    /// What a slice had, which is no estimate of anything: all of its requests are in it.
+    /// A value of a slice. It is not an estimate, because it includes all requests.
     fn exact(value: f64) -> Measured {
         Measured { value, low: value, high: Some(value), blocks: 1, sd_log: None }
     }
 
-    /// The same where blocks tell what it is at least.
+    /// Removes the upper end, for values that are only lower bounds.
     fn unbounded(self) -> Measured {
         Measured { high: None, sd_log: None, ..self }
     }
 
-    /// The same with the interval wider by a factor on either side.
+    /// Widens the interval by a factor on either side.
     fn widened(self, factor: f64) -> Measured {
         Measured { low: self.low / factor, high: self.high.map(|high| high * factor), ..self }
     }
 
-    /// The same with a lower end no higher than this.
+    /// Limits the lower end to at most `low`.
     fn with_low_at_most(self, low: f64) -> Measured {
         Measured { low: self.low.min(low), ..self }
     }
 
-    /// Pass or fail where the whole interval is on one side.
+    /// Passes or fails if the whole interval is on one side of the limit.
     fn ruling(&self, limit: &Limit) -> Ruling {
         let (bound, low, high) = (limit.bound.value(), self.low, self.high.unwrap_or(f64::INFINITY));
         let (pass, fail) = if limit.figure.wants_more() {

@@ -1,7 +1,7 @@
-//! From a record to what may be concluded: figures of each variant, estimates, verdicts, findings.
+//! Draws conclusions from a record: figures of each variant, estimates, verdicts, findings.
 //!
-//! Pure: the lab calls [`conclude`] after each block to decide whether to stop, and every report calls it
-//! on the record it is made from, so that no two of them can disagree. It reads nothing but the record.
+//! This crate is pure. The lab calls [`conclude`] after each block to decide whether to stop, and every
+//! report calls it on its record, so that the results always agree. It reads nothing but the record.
 
 mod across;
 mod assumption;
@@ -47,102 +47,104 @@ use record::{Block, Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// All that may be said of a record.
+/// All conclusions from a record.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Conclusion {
-    /// Blocks in which every variant was measured.
+    /// Number of blocks in which every variant was measured.
     pub blocks: u32,
-    /// Blocks besides them that count for nothing, for what the machine did meanwhile.
+    /// Discarded blocks with their reasons. They are not included in `blocks`.
     pub blocks_dropped: Vec<DroppedBlock>,
-    /// Blocks that fit the time, as estimated after the third; of old records those at which the last look was to be taken.
+    /// Number of blocks that fit into the time, as estimated after the third. In old records, the block of
+    /// the last look.
     pub blocks_planned: Option<u32>,
-    /// Whether intervals are withheld until the run ends, because the experiment looks once.
+    /// Whether intervals are withheld until the run ends, because the experiment looks only once.
     pub awaits_look: bool,
-    /// Each variant of the plan, in its order.
+    /// The variants of the plan, in its order.
     pub variants: Vec<Variant>,
-    /// Each comparison of the plan in its order, once for each metric that gets a verdict.
+    /// The comparisons of the plan in its order, once for each metric with a verdict.
     pub comparisons: Vec<Comparison>,
-    /// What each factor does on average over the others, and what two of them do to each other; empty unless there are two
-    /// factors or more.
+    /// Average effects of factors, and interactions of two factors. Empty with fewer than two factors.
     pub effects: Vec<Effect>,
-    /// What each variant bears within the limits of `design.slo`; empty where capacity is not measured.
+    /// Capacity of each variant within the limits of `design.slo`. Empty if capacity is not measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capacities: Vec<Capacity>,
-    /// The baseline vs its copy, where the experiment has one.
+    /// Comparison of the baseline with its copy, if the experiment has one.
     pub aa: Option<AaCheck>,
-    /// What qualifies or voids the result, the gravest first.
+    /// Findings that qualify the result or make it invalid, most severe first.
     pub findings: Vec<Finding>,
-    /// The assumptions of the result, and what this record shows of them.
+    /// Assumptions of the result, and whether this record supports them.
     pub assumptions: Vec<Assumption>,
-    /// Each generator's share of the load, in their order; none where load came from the run's own process.
+    /// Each generator's share of the load, in order. Empty if load came from the run's own process.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<GeneratorShare>,
 }
 
-/// A block that counts for nothing.
+/// A discarded block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DroppedBlock {
-    /// Its number.
+    /// Number of the block.
     pub block: u32,
-    /// What machine or generators did meanwhile, in words with figures.
+    /// The cause in the machine or the generators, as text with figures.
     pub why: String,
 }
 
 impl DroppedBlock {
-    /// `None` of a block that was not dropped.
+    /// `None` if the block was not dropped.
     pub(crate) fn of(block: &Block) -> Option<DroppedBlock> {
         Some(DroppedBlock { block: block.number, why: block.dropped.clone()? })
     }
 }
 
 impl Conclusion {
-    /// Whether any finding voids a comparison, or all of them.
+    /// Whether any finding makes a comparison invalid, or all of them.
     pub fn is_void(&self) -> bool {
         self.findings.iter().any(|finding| finding.grade == Grade::Invalid)
     }
 
-    /// The first finding of a check.
+    /// Returns the first finding of a check.
     pub fn finding(&self, check: Check) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.check == check)
     }
 
-    /// The variant of a comparison of capacities whose own is a lower bound alone: the ratio is known on one side at most.
+    /// In a comparison of capacities, the variant whose capacity is only a lower bound. The ratio is then at
+    /// most a one-sided bound.
     pub fn known_from_below(&self, of: &Comparison) -> Option<&Capacity> {
         let sides = [of.baseline, of.candidate].into_iter().filter(|_| of.metric == Metric::Capacity);
         sides.filter_map(|index| self.capacities.get(index)).find(|found| found.at_least)
     }
 
-    /// The variant of a comparison of capacities of which no rate can be named.
+    /// In a comparison of capacities, the variant whose capacity cannot be stated.
     pub fn unknown_capacity(&self, of: &Comparison) -> Option<&Capacity> {
         let sides = [of.baseline, of.candidate].into_iter().filter(|_| of.metric == Metric::Capacity);
         sides.filter_map(|index| self.capacities.get(index)).find(|found| found.erratic.is_some())
     }
 
-    /// By which factor the interval of a variant's figure is wider on either side: windows of a capacity are finite.
+    /// Factor by which the interval of a variant's figure is widened on either side, because windows of a
+    /// capacity are finite.
     pub(crate) fn bias(&self, metric: Metric, variant: usize) -> f64 {
         let capacity = self.capacities.get(variant).filter(|_| metric == Metric::Capacity);
         capacity.map_or(1.0, |of| of.bias)
     }
 
-    /// Whether one forbids conclusions about this variant.
+    /// Whether a finding makes the figures of this variant invalid.
     pub fn voids(&self, variant: usize) -> bool {
         self.findings.iter().any(|finding| finding.voids(variant, variant))
     }
 
-    /// Whether every comparison has an answer, so that going on would buy nothing.
+    /// Whether every comparison is decided, so that more blocks would not help.
     pub fn is_decided(&self) -> bool {
         let mut comparisons = self.comparisons.iter();
         !self.comparisons.is_empty() && comparisons.all(|comparison| comparison.outcome.is_decided())
     }
 
-    /// Whether a variant has to be measured further for any of its comparisons.
+    /// Whether a comparison of this variant is still undecided.
     pub fn wants(&self, variant: usize) -> bool {
         let its = |of: &&Comparison| of.baseline == variant || of.candidate == variant;
         let mut its = self.comparisons.iter().filter(its).peekable();
         its.peek().is_none() || its.any(|comparison| !comparison.outcome.is_decided())
     }
 
-    /// By how much the CPU time per request of these two variants differs; `None` where no such figure is allowed.
+    /// Difference of the CPU time per request of two variants. `None` if it cannot be given.
     pub fn cpu_difference(&self, baseline: usize, candidate: usize) -> Option<Difference> {
         let pairs = self.comparisons.iter();
         let mut both = pairs.filter(|of| (of.baseline, of.candidate) == (baseline, candidate));
@@ -153,19 +155,19 @@ impl Conclusion {
     }
 }
 
-/// `Some` where `so`: `only_if(…)?` returns `None` otherwise.
+/// Returns `Some(())` if `so` is true, for early returns: `only_if(…)?`.
 fn only_if(so: bool) -> Option<()> {
     so.then_some(())
 }
 
-/// Whether a finding that a setting had no effect is refuted by a verdict.
+/// Whether a verdict refutes a finding that a setting had no effect.
 fn shows_effect(finding: &Finding, comparisons: &[Comparison]) -> bool {
     let is_of = |of: &Comparison| finding.variants == [of.baseline, of.candidate];
     (finding.check, finding.grade) == (Check::NothingObservable, Grade::Note)
         && comparisons.iter().any(|of| is_of(of) && of.outcome.differs())
 }
 
-/// Draws every conclusion that a record allows.
+/// Draws all conclusions from a record.
 pub fn conclude(record: &Record) -> Conclusion {
     let searched = capacity::searched(record);
     let blocks = BlockFigures::with(record, &searched);

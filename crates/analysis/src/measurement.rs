@@ -1,7 +1,8 @@
-//! What a plan that compares nothing came to: each slice by itself, whether its rate was kept, and what the checks find in it.
+//! Results of a plan that compares nothing: each slice on its own, whether its rate was kept, and its
+//! findings.
 //!
-//! The checks are those of experiments: each slice stands before them as a record of its own. What they say of a comparison does not
-//! bear on a single figure, so some grades are others here: see `regraded`. Pure.
+//! The checks of experiments are applied to each slice as a separate record. Conclusions about
+//! comparisons do not apply to a single figure, so some grades differ: see `regraded`. Pure.
 
 use model::quantity::counted;
 use model::{Asked, Cause, Check, Evidence, Finding, Grade, Phase, Quantity, Until, evidence};
@@ -18,67 +19,68 @@ mod tests;
 
 pub use kept::{Bend, Kept, Stretch};
 
-/// Share of the time for which a generator thread may wait for a core before client and server are said to share one.
+/// Maximum share of the time a generator thread may wait for a core. Above it, client and server probably
+/// share one.
 const RUN_DELAY_SHARE_MAX: f64 = 0.05;
-/// A window shorter than this says little about a service that has only begun to warm up.
+/// Minimum window length. A service has barely begun to warm up in a shorter window.
 const WINDOW_MIN_NS: u64 = 1_000_000_000;
-/// In a window shorter than this there is no rate of anything.
+/// Minimum window length for any rate.
 const RATE_WINDOW_MIN_NS: u64 = 100_000_000;
-/// How far a slice may exceed the capacity that was measured before that capacity is in doubt.
+/// Maximum ratio of a slice's throughput to the measured capacity. Above it, that capacity is doubtful.
 const CAPACITY_EXCEEDED: f64 = 1.05;
-/// Contents that the engine tells apart, from each thread.
+/// Maximum number of distinct contents that each thread of the engine records.
 const CONTENTS_MAX: usize = 16;
 
 /// A measurement of one variant.
 #[derive(Debug)]
 pub struct Measurement<'a> {
-    /// The slice in closed loop that shares were taken of.
+    /// The closed-loop slice that rates as shares refer to.
     pub capacity: Option<Window<'a>>,
-    /// The slices that were begun, in order.
+    /// The slices that were started, in order.
     pub windows: Vec<Window<'a>>,
-    /// How many there were to be.
+    /// Number of planned slices.
     pub planned: usize,
-    /// The user ended it.
+    /// Whether the user interrupted the measurement.
     pub interrupted: bool,
-    /// What belongs to no slice alone.
+    /// Findings that belong to no single slice.
     pub findings: Vec<Finding>,
 }
 
-/// A slice, and what is found in it.
+/// A slice and its findings.
 #[derive(Debug)]
 pub struct Window<'a> {
-    /// What was counted.
+    /// The slice with its counts.
     pub slice: &'a Slice,
-    /// What it was to be.
+    /// The requested load.
     pub asked: Asked,
-    /// What it is called: its rate as that was asked for, or `saturation`; the request where there is no other slice.
+    /// Name of the slice: the requested rate, or `saturation`. If there is only one slice, the request.
     pub name: String,
-    /// Requests under way on a connection, at most.
+    /// Maximum concurrent requests per connection.
     pub lanes: u32,
-    /// The user ended it before its time.
+    /// Whether the user interrupted the slice.
     pub interrupted: bool,
-    /// What the checks find, the gravest first.
+    /// Findings, most severe first.
     pub findings: Vec<Finding>,
-    /// The variant that was loaded.
+    /// The variant under load.
     variant: Option<&'a Variant>,
-    /// What is loaded is behind a URL, and perhaps on this machine.
+    /// Whether the load goes to a URL, which may be on this machine.
     runs_already: bool,
 }
 
-/// Content of sampled responses, all endpoints together.
+/// Content of sampled responses, over all endpoints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sampled {
-    /// Responses whose content was decoded.
+    /// Number of responses whose content was decoded.
     pub count: u64,
-    /// Bytes as they were sent, without framing.
+    /// Bytes as sent, without framing.
     pub encoded_bytes: u64,
     /// Bytes of the decoded content.
     pub decoded_bytes: u64,
-    /// Different contents.
+    /// Number of distinct contents.
     pub different: usize,
 }
 
-/// The measurement of a record whose plan asks for one.
+/// Returns the measurement of a record whose plan requests one.
 pub fn measurement(record: &Record) -> Option<Measurement<'_>> {
     let measure = record.header.plan.measure.as_ref()?;
     let trial = record.blocks.last().and_then(|block| block.trials.last());
@@ -96,12 +98,12 @@ pub fn measurement(record: &Record) -> Option<Measurement<'_>> {
 }
 
 impl Measurement<'_> {
-    /// All findings, the gravest first, each kind of a slice that is told of an earlier one behind it.
+    /// All findings, most severe first, without repetitions.
     pub fn all_findings(&self) -> Vec<Finding> {
         let of_windows = self.capacity.iter().chain(&self.windows).flat_map(|window| &window.findings);
-        // What concerns the run is found in each of its slices.
+        // Findings about the run occur in each of its slices.
         let mut all = model::distinct(self.findings.iter().chain(of_windows).cloned());
-        // That one of several slices has nothing to show leaves the others what they are.
+        // If other slices have results, a slice without success is only a warning.
         if self.windows.iter().any(Window::has_success) {
             let soft = |finding: &mut Finding| finding.grade = finding.grade.max(Grade::Warning);
             all.iter_mut().filter(|finding| finding.check == Check::NoSuccess).for_each(soft);
@@ -110,21 +112,21 @@ impl Measurement<'_> {
         all
     }
 
-    /// Why there is nothing to measure, if so: no slice had a success.
+    /// The finding that makes the measurement empty, if no slice had a success.
     pub fn void(&self) -> Option<&Finding> {
         let shown = if self.windows.is_empty() { self.capacity.as_slice() } else { &self.windows };
         let voids: Option<Vec<&Finding>> = shown.iter().map(Window::void).collect();
         voids?.first().copied()
     }
 
-    /// The slice that is alone; `None` where there was to be more than one, or none came about.
+    /// The only slice. `None` if several were planned, or none was started.
     pub fn only(&self) -> Option<&Window<'_>> {
         self.windows.first().filter(|_| self.planned == 1)
     }
 }
 
 impl<'a> Window<'a> {
-    /// A slice in which nothing is looked for.
+    /// Creates a window without running any checks.
     pub fn alone(slice: &'a Slice) -> Window<'a> {
         let asked = slice.asked.unwrap_or(Asked { until: Until::Requests(slice.counts.sent), open: None });
         Window {
@@ -164,7 +166,7 @@ impl<'a> Window<'a> {
         window
     }
 
-    /// The slice as the only one of a record.
+    /// Returns the slice as the only slice of a record.
     fn record(&self, record: &Record, trial: &Trial) -> Record {
         let Record {
             directory,
@@ -173,9 +175,9 @@ impl<'a> Window<'a> {
             generators_lost,
             ended,
             damage,
-            // The slice stands for them.
+            // Replaced by the slice.
             blocks: _,
-            // What was settled for comparisons, and what no finding of a slice is about.
+            // Settings for comparisons and data that no finding of a slice uses.
             rate: _,
             connections: _,
             warm_up: _,
@@ -204,16 +206,16 @@ impl<'a> Window<'a> {
         alone
     }
 
-    /// A finding as it stands where nothing is compared; `None` where it then says nothing.
+    /// Adapts a finding to a measurement without comparisons. `None` if it does not apply.
     fn regraded(&self, finding: Finding) -> Option<Finding> {
-        // What is behind a URL has no pods, and its own processes are none that we know.
+        // Behind a URL there are no known pods, and its processes cannot be distinguished from others.
         if self.runs_already && matches!(finding.check, Check::PodsChanged | Check::OtherProcesses) {
             return None;
         }
         let queued = self.slice.counts.open.as_ref().and_then(|open| open.queued_share());
         let is_overloaded = queued.is_some_and(|queued| queued > checks::QUEUED_SHARE_MAX);
         let (grade, remedy) = match finding.check {
-            // They are about trials that are compared, and about what whoever names a URL knows.
+            // These are about compared trials, or about facts that a user who gives a URL knows.
             Check::ValueMissing | Check::QuantileUnresolved | Check::AlreadyRunning => return None,
             Check::NoSuccess => (
                 Grade::Invalid,
@@ -248,7 +250,7 @@ impl<'a> Window<'a> {
         Some(if finding.check == Check::NoSuccess { self.refused(finding) } else { finding })
     }
 
-    /// What failed requests mean for the figures, and what helps.
+    /// Effect of failed requests on the figures, and the advice.
     fn errors_remedy(&self) -> String {
         let class = self.variant.and_then(|variant| FailureClass::dominant(&[self.slice], variant));
         let shown = if class.is_some_and(FailureClass::has_response) {
@@ -263,7 +265,7 @@ impl<'a> Window<'a> {
         Some(&self.variant?.load)
     }
 
-    /// What stood in the way of the first success, where the engine knows more of it.
+    /// Adds details from the engine about why no request succeeded.
     fn refused(&self, mut finding: Finding) -> Finding {
         let counts = &self.slice.counts;
         if let Some(error) = &counts.tls_error {
@@ -282,24 +284,24 @@ impl<'a> Window<'a> {
         self.slice.counts.successful > 0
     }
 
-    /// Why there is nothing to measure, if so.
+    /// The finding that makes the measurement empty, if any.
     pub fn void(&self) -> Option<&Finding> {
         let voids = [Check::NoSuccess, Check::Unasked, Check::BlocksDropped];
         self.findings.iter().find(|of| of.grade == Grade::Invalid && voids.contains(&of.check))
     }
 
-    /// An amount per second of the window; `None` if the window is too short for a rate.
+    /// Converts an amount to a rate per second of the window. `None` if the window is too short.
     pub fn per_s(&self, amount: u64) -> Option<f64> {
         let window_ns = self.slice.counts.window_ns;
         (!self.is_too_short()).then(|| amount as f64 * 1e9 / window_ns as f64)
     }
 
-    /// Successes per second of the window; `None` if [`Window::without_rate`] has a reason.
+    /// Successes per second of the window. `None` if [`Window::without_rate`] has a reason.
     pub fn throughput_per_s(&self) -> Option<f64> {
         self.per_s(self.slice.counts.successful_in_window).filter(|_| !self.is_shorter_than_a_response())
     }
 
-    /// Why the window shows no throughput.
+    /// Why the window has no throughput.
     pub fn without_rate(&self) -> Option<String> {
         let window = Quantity::ns(self.slice.counts.window_ns);
         match () {
@@ -319,18 +321,19 @@ impl<'a> Window<'a> {
         self.slice.counts.successful_in_window == 0 && self.has_success()
     }
 
-    /// Bytes received for each response, head included.
+    /// Bytes received per response, including the head.
     pub fn bytes_per_response(&self) -> Option<f64> {
         let counts = &self.slice.counts;
         (counts.responses > 0).then(|| counts.wire_bytes as f64 / counts.responses as f64)
     }
 
-    /// Bytes per second: the rate of responses times the bytes of one, so that the drain does not count.
+    /// Bytes per second: the rate of responses times the bytes per response, so that the drain does not
+    /// count.
     pub fn transfer_per_s(&self) -> Option<f64> {
         Some(self.bytes_per_response()? * self.per_s(self.slice.counts.responses_in_window)?)
     }
 
-    /// What sampled responses contained.
+    /// Summarizes the content of sampled responses.
     pub fn sampled(&self) -> Sampled {
         let mut all = Sampled::default();
         for seen in self.slice.counts.endpoints.iter().flat_map(|endpoint| &endpoint.contents) {
@@ -342,7 +345,7 @@ impl<'a> Window<'a> {
         all
     }
 
-    /// What a single slice shows that trials of an experiment have no place for, under the checks that it is a case of.
+    /// Findings that only single slices have, each reported under the most similar check.
     fn own(&self) -> impl Iterator<Item = Finding> + use<> {
         let all = [
             self.stood_still(),
@@ -361,7 +364,7 @@ impl<'a> Window<'a> {
         Finding::warning(check, evidence.reworded(|text| format!("{}: {text}", self.name)), remedy).about([0])
     }
 
-    /// Of an experiment it is the block that is dropped.
+    /// In an experiment such a block is dropped.
     fn stood_still(&self) -> Option<Finding> {
         let halted_ns = Some(self.slice.counts.halted_ns).filter(|ns| *ns > 0)?;
         let seen = evidence!("the load stood still for {time}"; time = Quantity::ns(halted_ns));
@@ -390,7 +393,7 @@ impl<'a> Window<'a> {
         (short && !self.interrupted).then(|| self.warning(Check::NeverSteady, seen, remedy))
     }
 
-    /// Nothing is wrong with responses that came after the window, but there is no rate of them.
+    /// Late responses are valid, but there is no rate of responses within the window.
     fn late(&self) -> Option<Finding> {
         let counts = &self.slice.counts;
         let is_late = self.is_shorter_than_a_response() && !self.is_too_short() && !self.interrupted;
@@ -408,7 +411,7 @@ impl<'a> Window<'a> {
         Some(self.warning(Check::ValueMissing, seen, remedy))
     }
 
-    /// At a low rate no request is due in a short window.
+    /// At a low rate no request may be due in a short window.
     fn nothing_due(&self) -> Option<Finding> {
         let is_none = self.slice.counts.due() == 0 && self.asked.open.is_some() && !self.interrupted;
         let seen = evidence!("no request was due in the window of {window}";
@@ -419,7 +422,7 @@ impl<'a> Window<'a> {
         is_none.then(finding)
     }
 
-    /// The generator gives up what it has nobody to send to.
+    /// The generator stops if no connection accepts requests.
     fn ended_early(&self) -> Option<Finding> {
         let total = self.asked.until.requests()?;
         let due = Some(self.slice.counts.due()).filter(|due| *due < total && !self.interrupted)?;
@@ -439,9 +442,9 @@ impl<'a> Window<'a> {
         missing.then(|| self.warning(Check::ConnectionChurn, seen, "the others joined when they could"))
     }
 
-    /// Requests that are all the same, and whose responses are not.
+    /// Equal requests with different responses.
     fn contents_differ(&self) -> Option<Finding> {
-        // What users get depends on what they have done before, and requests made of rows of values are not the same.
+        // Responses to users depend on their earlier requests, and requests with values from rows differ.
         if self.load().is_some_and(Load::has_users) {
             return None;
         }
@@ -462,7 +465,7 @@ impl<'a> Window<'a> {
     }
 }
 
-/// The service gave more at a rate than in closed loop.
+/// The service had a higher throughput at a rate than in closed loop.
 fn capacity_exceeded(capacity: Option<&Window<'_>>, windows: &[Window<'_>]) -> Option<Finding> {
     let capacity_per_s = capacity?.throughput_per_s().filter(|per_s| *per_s > 0.0)?;
     let best = windows.iter().filter_map(Window::throughput_per_s).reduce(f64::max)?;

@@ -1,7 +1,9 @@
-//! How each metric's value is taken from what was measured: one value a trial, one log-ratio a block. And each metric block by block, for
-//! pictures and tables of what an estimate rests on: never for comparing, which is [`conclude`](crate::conclude)'s work.
+//! Computes each metric's value from measurements: one value per trial, one log ratio per block. Also
+//! provides metrics block by block, for pictures and tables of the data behind an estimate. Comparisons are
+//! made only in [`conclude`](crate::conclude).
 //!
-//! Must not: keep histograms. There is one for each block and variant, and a long run has tens of thousands.
+//! Histograms are not kept here. There is one for each block and variant, and a long run has tens of
+//! thousands.
 
 use model::Metric;
 use record::{Block, Record, Slice, Trial};
@@ -13,18 +15,19 @@ use crate::comparison::Comparison;
 use crate::variant::{few_merged, geometric_mean, merged};
 use crate::{DroppedBlock, capacity, only_if};
 
-/// Requests without response that a quantile bears, as a share of those beyond it.
+/// Maximum number of requests without a response that a quantile tolerates, as a share of the requests beyond
+/// it.
 const CENSORED_SHARE_MAX: f64 = 0.1;
 
-/// Where a metric's value comes from.
+/// Source of a metric's value.
 enum Sampler {
-    /// Over slices: one sum over another, and what makes it the metric's unit.
+    /// A ratio of two sums over slices, scaled to the metric's unit.
     Ratio { parts: fn(&Slice) -> (u64, u64), scale: f64 },
-    /// Something that a trial has once.
+    /// A value that a trial has once.
     Trial(fn(&Trial) -> Option<f64>),
     /// A quantile of the response times.
     Response,
-    /// What follows from all blocks together: see [`crate::capacity`].
+    /// Computed from all blocks together: see [`crate::capacity`].
     Search,
 }
 
@@ -42,13 +45,13 @@ fn sampler(metric: Metric) -> Sampler {
     }
 }
 
-/// The metrics that reports of a record have: the usual ones that it has figures of, and those that the plan names. In open loop throughput
-/// is none of them: it is given.
+/// The metrics in reports of a record: default metrics with figures, and those that the plan names. In open
+/// loop throughput is excluded, because it is given.
 pub fn metrics(record: &Record) -> impl Iterator<Item = Metric> {
     Metric::of(record.pacing()).filter(|metric| is_reported(record, *metric))
 }
 
-/// Whether reports of a record have this metric, if there are figures of it.
+/// Whether reports of a record include this metric, if there are figures of it.
 pub(crate) fn is_reported(record: &Record, metric: Metric) -> bool {
     let plan = &record.header.plan;
     let limits = plan.gate.iter().map(|entry| entry.limit.figure);
@@ -57,7 +60,7 @@ pub(crate) fn is_reported(record: &Record, metric: Metric) -> bool {
         || limits.filter_map(plan::Figure::metric).any(|bounded| bounded == metric)
 }
 
-/// Whether a metric's value is a ratio of sums, so that parts of a trial have it like the whole.
+/// Whether a metric's value is a ratio of sums, so that parts of a trial have it too.
 pub(crate) fn is_of_sums(metric: Metric) -> bool {
     match sampler(metric) {
         Sampler::Ratio { .. } => true,
@@ -65,7 +68,7 @@ pub(crate) fn is_of_sums(metric: Metric) -> bool {
     }
 }
 
-/// Whether a trial has it once.
+/// Whether a trial has the metric only once.
 pub(crate) fn is_once(metric: Metric) -> bool {
     match sampler(metric) {
         Sampler::Trial(_) => true,
@@ -73,7 +76,8 @@ pub(crate) fn is_once(metric: Metric) -> bool {
     }
 }
 
-/// The value of one slice; of what a trial has once, that of `trial`. Quantiles have their own rules, and a search has none.
+/// The value for one slice. A metric that a trial has only once is taken from `trial`. `None` for quantiles,
+/// which have separate rules, and for the capacity.
 pub(crate) fn of_slice(metric: Metric, slice: &Slice, trial: Option<&Trial>) -> Option<f64> {
     match sampler(metric) {
         Sampler::Ratio { parts, scale } => sound(ratio(std::iter::once(parts(slice))) * scale),
@@ -82,13 +86,13 @@ pub(crate) fn of_slice(metric: Metric, slice: &Slice, trial: Option<&Trial>) -> 
     }
 }
 
-/// A zero has no logarithm and is no measurement.
+/// A zero has no logarithm and is not a valid measurement.
 fn sound(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite() && *value > 0.0)
 }
 
-/// A metric of which single slices have values: the metric itself, or for what a trial has only once that which shows how fast the
-/// machine is: throughput in closed loop, in open loop CPU time per request.
+/// A metric with values for single slices: the metric itself, or for metrics that a trial has only once the
+/// one that reflects the machine's speed.
 pub(crate) fn of_slices(metric: Metric, record: &Record) -> Metric {
     match sampler(metric) {
         Sampler::Trial(_) | Sampler::Search => pace(record),
@@ -96,7 +100,8 @@ pub(crate) fn of_slices(metric: Metric, record: &Record) -> Metric {
     }
 }
 
-/// The metric that shows how fast machine and service are.
+/// The metric that reflects the speed of machine and service: throughput in closed loop, CPU time per request
+/// in open loop.
 pub(crate) fn pace(record: &Record) -> Metric {
     if record.is_open_loop() { Metric::CpuPerRequest } else { Metric::Throughput }
 }
@@ -106,7 +111,8 @@ fn ratio(parts: impl Iterator<Item = (u64, u64)>) -> f64 {
     above as f64 / below as f64
 }
 
-/// The logarithm of a metric's value over these slices together, in the mean over them for a quantile; `None` where they have none.
+/// Logarithm of a metric's value over these slices together, for a quantile the mean over them. `None` if
+/// they have no value.
 pub(crate) fn log_over<'a>(metric: Metric, slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
     match sampler(metric) {
         Sampler::Ratio { parts, scale } => sound(ratio(slices.map(parts)) * scale).map(f64::ln),
@@ -125,17 +131,17 @@ pub(crate) fn log_over<'a>(metric: Metric, slices: impl Iterator<Item = &'a Slic
 /// A trial's value of a metric.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
-    /// In the metric's unit, above 0.
+    /// The value in the metric's unit, above 0.
     pub value: f64,
-    /// Whether it is only a lower bound, because requests were given up or never sent.
+    /// Whether it is only a lower bound, because requests were abandoned or never sent.
     pub at_least: bool,
 }
 
-/// What a trial's measured slices amount to. Made once, for it merges histograms.
+/// Values of a trial over its measured slices. Computed once, because it merges histograms.
 #[derive(Debug)]
 pub(crate) struct Figures {
     samples: [Option<Sample>; Metric::ALL.len()],
-    /// Requests with a response time, those that were given up included; 0 in closed loop.
+    /// Number of requests with a response time, including abandoned ones. 0 in closed loop.
     pub response_times: u64,
 }
 
@@ -166,8 +172,9 @@ impl Sample {
     }
 }
 
-/// A single request without response moves a quantile by up to one rank, which is nothing beside the chance in it. So where they are few
-/// they count as slower than all others, which is what they were to whoever waited; else it is bounded.
+/// A single request without a response moves a quantile by at most one rank, which is less than its random
+/// error. So a few of them count as slower than all others, which they were for a user. With more, the
+/// quantile is only a bound.
 fn quantile(response: &Latencies, q: f64) -> Option<Quantile> {
     only_if(response.resolves(q))?;
     let few = response.count() as f64 * (1.0 - q) * CENSORED_SHARE_MAX;
@@ -177,7 +184,7 @@ fn quantile(response: &Latencies, q: f64) -> Option<Quantile> {
     }
 }
 
-/// The figures of one complete block, by variant; `None` where a variant has no trial.
+/// The figures of one complete block, by variant. `None` for a variant without a trial.
 #[derive(Debug)]
 pub(crate) struct BlockFigures {
     pub number: u32,
@@ -187,12 +194,12 @@ pub(crate) struct BlockFigures {
 }
 
 impl BlockFigures {
-    /// Those of every complete block.
+    /// Computes the figures of every complete block.
     pub fn all(record: &Record) -> Vec<BlockFigures> {
         BlockFigures::with(record, &capacity::searched(record))
     }
 
-    /// The same with the capacities that were found.
+    /// Like [`BlockFigures::all`], with the given capacities.
     pub fn with(record: &Record, searched: &[Searched]) -> Vec<BlockFigures> {
         let mut blocks = BlockFigures::of(record, record.complete_blocks(), searched);
         if record.header.plan.design.pooled {
@@ -201,7 +208,7 @@ impl BlockFigures {
         blocks
     }
 
-    /// Those of some blocks, each by itself.
+    /// Computes the figures of some blocks, without pooling.
     pub fn of<'a>(
         record: &Record,
         blocks: impl Iterator<Item = &'a Block>,
@@ -224,23 +231,24 @@ impl BlockFigures {
         blocks
     }
 
-    /// A variant's value in the metric's unit, lower bounds included; `None` where nothing was measured or nothing succeeded, and where
-    /// too few requests bear a quantile.
+    /// A variant's value in the metric's unit, including lower bounds. `None` if nothing was measured, no
+    /// request succeeded, or there are too few requests for the quantile.
     pub fn sample(&self, metric: Metric, variant: usize) -> Option<Sample> {
         self.variants.get(variant)?.as_ref()?.samples[metric as usize]
     }
 
-    /// The same, `None` also where it is only bounded from below.
+    /// A variant's value. `None` also if it is only a lower bound.
     pub fn value(&self, metric: Metric, variant: usize) -> Option<f64> {
         self.sample(metric, variant).filter(|sample| !sample.at_least).map(|sample| sample.value)
     }
 
-    /// Its logarithm.
+    /// Logarithm of a variant's value.
     pub fn log_value(&self, metric: Metric, variant: usize) -> Option<f64> {
         self.value(metric, variant).map(f64::ln)
     }
 
-    /// What a variant is compared by: its value, of throughput per core-second where that is judged.
+    /// The value by which a variant is compared. For throughput judged per core-second, the inverse of CPU
+    /// time per request.
     pub fn compared(&self, metric: Metric, variant: usize) -> Option<f64> {
         if self.per_core && metric == Metric::Throughput {
             return self.value(Metric::CpuPerRequest, variant).map(f64::recip);
@@ -248,33 +256,35 @@ impl BlockFigures {
         self.value(metric, variant)
     }
 
-    /// ln(candidate / baseline) of the block, `None` where either has no value.
+    /// ln(candidate / baseline) of the block. `None` if either has no value.
     pub fn log_ratio(&self, metric: Metric, baseline: usize, candidate: usize) -> Option<f64> {
         Some((self.compared(metric, candidate)? / self.compared(metric, baseline)?).ln())
     }
 
-    /// The same of the values themselves.
+    /// ln(candidate / baseline) of the values themselves, never per core-second.
     pub fn plain_log_ratio(&self, metric: Metric, baseline: usize, candidate: usize) -> Option<f64> {
         Some((self.value(metric, candidate)? / self.value(metric, baseline)?).ln())
     }
 
-    /// candidate − baseline of the block in the metric's unit, `None` where either has no value.
+    /// candidate − baseline of the block in the metric's unit. `None` if either has no value.
     pub fn difference(&self, metric: Metric, baseline: usize, candidate: usize) -> Option<f64> {
         Some(self.value(metric, candidate)? - self.value(metric, baseline)?)
     }
 }
 
-/// The logarithm of a variant's value in each block in which it was measured; `None` where one of these has none: what the others have is
-/// another quantity.
+/// Logarithm of a variant's value in each block in which it was measured. `None` if one of these has no
+/// value, because the others would be a different quantity.
 pub(crate) fn log_values(blocks: &[BlockFigures], metric: Metric, variant: usize) -> Option<Vec<f64>> {
     let measured = blocks.iter().filter(|block| block.variants[variant].is_some());
     measured.map(|block| block.log_value(metric, variant)).collect()
 }
 
-/// Puts in the place of each block's quantiles what the block adds to the quantile of all responses together, so that whatever is done to
-/// blocks holds for it too: the pseudo-values of the infinitesimal jackknife (Jaeckel 1972), ln Q + w (F(Q) − Fᵢ(Q)) · d ln Q/dq, with F the
-/// share of responses that took no longer and w the block's responses over those of a mean block. Their mean is ln Q and their spread its
-/// uncertainty. To leave out a block and look again will not do: quantiles come in steps of 0.1 %, which would count once for each block.
+/// Replaces each block's quantiles by its contribution to the quantile of all responses together, so that
+/// statistics over blocks apply to that quantile too. These are the pseudo-values of the infinitesimal
+/// jackknife (Jaeckel 1972), ln Q + w (F(Q) − Fᵢ(Q)) · d ln Q/dq, with F the share of responses that took no
+/// longer and w the block's responses over those of a mean block. Their mean is ln Q and their spread its
+/// uncertainty. The ordinary jackknife, which leaves out one block at a time, does not work: quantiles come
+/// in steps of 0.1 %, which would count once for each block.
 fn pool(record: &Record, blocks: &mut [BlockFigures]) {
     let quantiles: Vec<Metric> =
         Metric::of(record.pacing()).filter(|metric| metric.quantile().is_some()).collect();
@@ -285,7 +295,7 @@ fn pool(record: &Record, blocks: &mut [BlockFigures]) {
         };
         let responses: Vec<Latencies> = record.complete_blocks().map(response).collect();
         let all = merged(responses.iter());
-        // What is decided is measured in some blocks alone.
+        // Decided variants are measured only in some blocks.
         let measured = responses.iter().filter(|of| of.count() > 0).count();
         let weight = |block: &Latencies| block.count() as f64 * measured as f64 / all.count() as f64;
         for metric in &quantiles {
@@ -299,12 +309,13 @@ fn pool(record: &Record, blocks: &mut [BlockFigures]) {
     }
 }
 
-/// What a block of such a weight adds to the quantile of all responses together; `None` where too few requests bear the quantile.
+/// Contribution of a block with a given weight to the quantile of all responses together. `None` with too few
+/// requests for the quantile.
 fn added(all: &Latencies, metric: Metric) -> Option<impl Fn(&Latencies, f64) -> Option<Sample>> {
     let q = metric.quantile()?;
     let found = quantile(all, q)?;
     let (ns, at_least) = (found.ns(), !found.is_exact());
-    // Far enough for many responses between, near enough to be the slope there.
+    // Wide enough to span many responses, narrow enough for the local slope.
     let near = q.min(1.0 - q) / 2.0;
     let log = |q: f64| Some((all.quantile(q)?.ns().max(1) as f64).ln());
     let slope = (log(q + near)? - log(q - near)?) / (2.0 * near);
@@ -315,7 +326,7 @@ fn added(all: &Latencies, metric: Metric) -> Option<impl Fn(&Latencies, f64) -> 
     })
 }
 
-/// The share of responses that took no longer than this; what was given up took longer.
+/// Share of responses that took no longer than this. Abandoned requests took longer.
 fn share_within(responses: &Latencies, ns: u64) -> f64 {
     let count = responses.count();
     let took = |rank: u64| responses.bounds(rank as f64 / count as f64).and_then(|(_, high)| high);
@@ -332,23 +343,27 @@ fn share_within(responses: &Latencies, ns: u64) -> f64 {
 pub struct Series {
     /// The metric.
     pub of: Metric,
+    /// Whether variants are compared by the inverse of their CPU time per request.
+    pub per_core: bool,
     /// Numbers of the blocks that came to their end, dropped ones among them.
     pub blocks: Vec<u32>,
-    /// Those of them that count for nothing.
+    /// The dropped blocks.
     pub dropped: Vec<DroppedBlock>,
-    /// `values[variant][block]`, by place in the plan and in `blocks`. `None` where there is no value: nothing succeeded, a quantile
-    /// is only bounded, or too few requests bear it.
+    /// `values[variant][block]`, by index in the plan and in `blocks`. `None` if there is no value: no
+    /// request succeeded, a quantile is only a bound, or there are too few requests for it.
     pub values: Vec<Vec<Option<f64>>>,
 }
 
-/// Every metric that a record has figures of, in the order in which reports have them.
+/// All metrics with figures in a record, in the order of reports.
 pub fn series(record: &Record) -> Vec<Series> {
     let ended: Vec<&Block> = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
     let variants = record.header.plan.variants.len();
     let figures = BlockFigures::of(record, ended.iter().copied(), &capacity::searched(record));
     let values = |metric, variant| figures.iter().map(|block| block.value(metric, variant)).collect();
+    let per_core = per_core(record);
     let of = |metric: Metric| Series {
         of: metric,
+        per_core: per_core && metric == Metric::Throughput,
         blocks: ended.iter().map(|block| block.number).collect(),
         dropped: ended.iter().filter_map(|block| DroppedBlock::of(block)).collect(),
         values: (0..variants).map(|variant| values(metric, variant)).collect(),
@@ -357,13 +372,13 @@ pub fn series(record: &Record) -> Vec<Series> {
 }
 
 impl Series {
-    /// For each of the blocks, whether it counts.
+    /// For each block, whether it counts.
     pub fn counts(&self) -> Vec<bool> {
         let is_dropped = |number: &u32| self.dropped.iter().any(|dropped| dropped.block == *number);
         self.blocks.iter().map(|number| !is_dropped(number)).collect()
     }
 
-    /// Geometric mean over the blocks that count, and over these variants; `None` where one of them has no value.
+    /// Geometric mean over the blocks that count and over these variants. `None` if one of them has no value.
     pub fn mean(&self, variants: impl IntoIterator<Item = usize>) -> Option<f64> {
         let of = |variant: usize| {
             let counting = self.values.get(variant)?.iter().zip(self.counts()).filter(|(_, counts)| *counts);
@@ -373,13 +388,19 @@ impl Series {
     }
 }
 
-/// Candidate over baseline in each block that counts, in their order; empty where the comparison may show no number: it is void or
-/// without success, waits for its one look, or a block has no value.
+/// Candidate over baseline in each block that counts, in order. Empty if the comparison may show no number:
+/// it is invalid or without success, waits for its single look, or a block has no value.
 pub fn ratios_by_block(all: &[Series], comparison: &Comparison) -> Vec<f64> {
-    let series = all.iter().find(|series| series.of == comparison.metric);
+    let series = |metric: Metric| all.iter().find(|series| series.of == metric);
     // Where there may be no ratio of all blocks together there is none of one.
-    let Some(series) = series.filter(|_| comparison.ratio_so_far.is_some()) else { return Vec::new() };
+    let judged = series(comparison.metric).filter(|_| comparison.ratio_so_far.is_some());
+    let (above, below) = (comparison.candidate, comparison.baseline);
+    let (compared, (above, below)) = match judged {
+        Some(judged) if judged.per_core => (series(Metric::CpuPerRequest), (below, above)),
+        judged => (judged, (above, below)),
+    };
+    let Some(series) = compared else { return Vec::new() };
     let of = |variant: usize| series.values.get(variant).map(Vec::as_slice).unwrap_or_default();
-    let pairs = of(comparison.candidate).iter().zip(of(comparison.baseline)).zip(series.counts());
+    let pairs = of(above).iter().zip(of(below)).zip(series.counts());
     pairs.filter(|(_, counts)| *counts).filter_map(|((one, other), _)| Some((*one)? / (*other)?)).collect()
 }

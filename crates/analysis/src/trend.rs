@@ -1,8 +1,9 @@
-//! Many records of one experiment on one machine: each comparison's ratio and each variant's figure over time, and where they change.
+//! Trends: each comparison's ratio and each variant's figure over many records of one experiment on one
+//! machine, and their changes of level.
 //!
-//! A ratio was measured side by side within its record, and may stand beside older ones even where the machine is noisy. A variant's
-//! figure holds whatever else changed on the machine between the runs. Whoever shows both must say so. Pure; records of
-//! several machines must not be put in.
+//! A ratio was measured side by side within its record, so it is comparable with older ones even on a noisy
+//! machine. A variant's figure includes all other changes of the machine between the runs, which must be
+//! stated wherever both are shown. Pure. All records must be of one machine.
 
 use plan::Metric;
 use serde::Serialize;
@@ -10,71 +11,72 @@ use stats::{CHANGE_POINTS_MAX, Estimate, Measured, Resampling};
 
 use crate::essentials::{Conditions, Essentials, Figure};
 
-/// Seed of the orders by which changes are tested: the same records show the same changes, always.
+/// Seed of the permutations for testing changes. It is fixed, so the same records always show the same
+/// changes.
 pub const TREND_SEED: u64 = 1;
-/// Orders drawn; the smallest p-value is one in so many and one.
+/// Number of permutations. The smallest p-value is one in this number plus one.
 const ORDERS: u32 = 9_999;
 
-/// What is to be shown.
+/// Selection of the trend.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Asked<'a> {
-    /// The metric; `None` is that of the newest record's verdict.
+    /// The metric. `None` is the metric of the newest record's verdict.
     pub metric: Option<Metric>,
-    /// Only this variant, and comparisons that it is in.
+    /// Only this variant, and comparisons that include it.
     pub variant: Option<&'a str>,
 }
 
-/// A record among others.
+/// A record with the name of its folder.
 #[derive(Debug, Clone, Copy)]
 pub struct Dated<'a> {
-    /// Name of its folder.
+    /// Name of the folder.
     pub name: &'a str,
-    /// What is in it.
+    /// Summary of the record.
     pub essentials: &'a Essentials,
 }
 
 /// An experiment over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trend {
-    /// The metric shown.
+    /// The selected metric.
     pub metric: Metric,
-    /// The records that have a point, the oldest first.
+    /// The records with a point, oldest first.
     pub records: Vec<Stamp>,
-    /// Runs of records with the same plan, rate, warm-up and processors, and throughput per core or not, in order; nothing is joined
-    /// across them.
+    /// Consecutive records with the same plan, rate, warm-up, processors, and throughput per core or not.
+    /// Lines are not connected across stretches.
     pub stretches: Vec<Stretch>,
     /// Ratios of comparisons first, then figures of variants.
     pub lines: Vec<Line>,
-    /// Records that are void, and so are left out.
+    /// Number of invalid records, which are left out.
     pub void: usize,
-    /// Records whose run has no end, and so are left out.
+    /// Number of unfinished records, which are left out.
     pub unfinished: usize,
-    /// Records without an estimate or a figure of this metric.
+    /// Number of records without an estimate or a figure of this metric.
     pub without: usize,
-    /// Those of the first record of the last stretch.
+    /// Conditions of the first record of the last stretch.
     #[serde(skip)]
     conditions: Option<Conditions>,
 }
 
-/// Which record, and when.
+/// Name and time of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stamp {
-    /// Name of its folder.
+    /// Name of the record's folder.
     pub name: String,
-    /// When it was made, RFC 3339 in UTC.
+    /// When the record was made, RFC 3339 in UTC.
     pub created: String,
 }
 
-/// Records that asked for the same.
+/// Consecutive records with the same plan and conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stretch {
-    /// Index of its first record.
+    /// Index of the first record.
     pub first: usize,
-    /// Mark of their plan.
+    /// Mark of the plan.
     pub plan: String,
 }
 
-/// What a line shows.
+/// Kind of the values of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LineOf {
@@ -84,19 +86,19 @@ pub enum LineOf {
     Figure,
 }
 
-/// One figure over time.
+/// One value over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Line {
-    /// What it shows.
+    /// Kind of the values.
     pub of: LineOf,
-    /// The comparison or the variant, as people read it.
+    /// Display name of the comparison or the variant.
     pub name: String,
-    /// Names of the candidate and of the baseline; of a figure that of its variant.
+    /// Names of the candidate and of the baseline. For a figure, the name of its variant.
     #[serde(skip)]
     pub variants: Vec<String>,
-    /// Its points, the oldest first.
+    /// The points, oldest first.
     pub points: Vec<Point>,
-    /// Where its level changes within a stretch.
+    /// Changes of level within stretches.
     pub changes: Vec<Shifted>,
 }
 
@@ -107,28 +109,28 @@ pub struct Point {
     pub record: usize,
     /// The ratio or the figure.
     pub value: f64,
-    /// Its interval; of a figure 95 % by its blocks alone.
+    /// Interval of the value. For a figure, 95 % based only on its blocks.
     pub interval: Option<(f64, f64)>,
-    /// Standard error of its logarithm.
+    /// Standard error of the logarithm.
     pub standard_error: Option<f64>,
-    /// Blocks it rests on.
+    /// Number of blocks.
     pub blocks: u32,
 }
 
 /// A change of level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Shifted {
-    /// Index of the first point on the new level.
+    /// Index of the first point at the new level.
     pub at: usize,
-    /// The level before.
+    /// Level before the change.
     pub before: f64,
-    /// The level from there on.
+    /// Level after the change.
     pub after: f64,
-    /// The p-value of the test that found it.
+    /// p-value of the test that detected it.
     pub p: f64,
 }
 
-/// Joins records of one experiment and one machine, the oldest first.
+/// Joins records of one experiment and one machine, oldest first.
 pub fn trend(records: &[Dated<'_>], asked: Asked<'_>) -> Trend {
     let judged = records.last().map_or(Metric::Throughput, |newest| newest.essentials.metric);
     let metric = asked.metric.unwrap_or(judged);
@@ -143,7 +145,7 @@ pub fn trend(records: &[Dated<'_>], asked: Asked<'_>) -> Trend {
         without: 0,
         conditions: None,
     };
-    // In the order of the newest record, which is what whoever looks has in mind.
+    // In the order of the newest record, which users expect.
     for line in records.iter().rev().flat_map(|dated| asked.lines(0, dated.essentials)) {
         if !trend.lines.iter().any(|known| known.variants == line.variants) {
             trend.lines.push(Line { points: Vec::new(), ..line });
@@ -197,7 +199,7 @@ impl Trend {
 }
 
 impl Asked<'_> {
-    /// The lines that a record has something for, each with its point where it has one.
+    /// The lines that a record contributes to, each with its point if it has one.
     fn lines(self, record: usize, essentials: &Essentials) -> Vec<Line> {
         let is_asked = |metric: Metric, names: &[String]| {
             self.metric == Some(metric) && self.variant.is_none_or(|name| names.iter().any(|of| of == name))
@@ -232,7 +234,7 @@ impl Asked<'_> {
     }
 }
 
-/// The changes within each stretch, of those points whose precision is known: the newest, where there are more than can be gone through.
+/// Changes within each stretch, for points with known precision. If there are too many points, the newest.
 fn changes(points: &[Point], starts: &[usize]) -> Vec<Shifted> {
     let stretch_of = |point: &Point| starts.partition_point(|start| *start <= point.record);
     let measured = |(at, point): (usize, &Point)| {
@@ -245,7 +247,7 @@ fn changes(points: &[Point], starts: &[usize]) -> Vec<Shifted> {
         let stretch = &stretch[stretch.len().saturating_sub(CHANGE_POINTS_MAX)..];
         let measured: Vec<Measured> = stretch.iter().map(|(.., measured)| *measured).collect();
         let resampling = Resampling { resamples: ORDERS, seed: TREND_SEED };
-        // Figures and ratios are positive and finite; an index that was tampered with shows no change.
+        // Figures and ratios are positive and finite. An invalid index shows no change.
         for change in stats::changes(&measured, resampling).unwrap_or_default() {
             let (before, after) = (change.before.exp(), change.after.exp());
             all.push(Shifted { at: stretch[change.at].0, before, after, p: change.p });

@@ -1,10 +1,11 @@
-//! Tuning: which settings make a service faster, found by experiment on it and confirmed on fresh runs.
+//! Tuning: finds by experiment which settings make a service faster, and confirms the result in fresh runs.
 //!
 //! ```text
 //!   catalogue + facts ─► settings ─► Tuning ─► Step ─► an experiment ─► Outcome ─► Tuning … ─► advice
 //! ```
-//! [`Tuning`] decides what is measured next and what follows, and starts nothing. Each step is an experiment like any other, with a record
-//! of its own; its variants are rows, each with a level of every setting. Must not: change a file of the user's.
+//! [`Tuning`] decides the next measurement and the conclusions, and starts nothing itself. Each step is a
+//! normal experiment with its own record. Its variants are rows with a level of every setting. Tuning never
+//! changes files of the user.
 
 mod catalogue;
 mod overlay;
@@ -21,17 +22,18 @@ pub use step::{
     Confirmation, Figures, Known, Outcome, Purpose, Row, Spec, Step, TooShort, confirmed, figures, same_work,
 };
 
-/// The service that stands in front where nginx is tried.
+/// The service in front of others when nginx is tried.
 pub const NGINX: &str = "tune-nginx";
 
-/// A configuration of nginx in front of a service, a template; it compresses in place of the service, or not.
+/// Returns a template of an nginx configuration in front of a service. It optionally compresses instead of
+/// the service.
 pub fn nginx(service: &str, compresses: bool) -> String {
     const COMPRESSION: &str = "gzip on;\n            gzip_types *;\n            gzip_proxied any;\n            proxy_set_header Accept-Encoding \"\";";
     let text = include_str!("tune/nginx.conf.tmpl").replace("{{SERVICE.", &format!("{{{{{service}."));
     text.replace("# COMPRESSION", if compresses { COMPRESSION } else { "" })
 }
 
-/// A script for Node.js that some settings load into the service, with variables that say what it is to do.
+/// A script for Node.js that some settings load into the service. Variables configure it.
 pub const SERVER_FILE: &str = "server.cjs";
-/// Its text.
+/// Text of the script.
 pub const SERVER_SCRIPT: &str = include_str!("tune/server.cjs");

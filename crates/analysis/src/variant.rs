@@ -1,5 +1,5 @@
-//! What was measured of one variant over all complete blocks, and what services and generators had to do with it: for showing, never for
-//! comparing.
+//! Measurements of one variant over all complete blocks, and the parts of services and generators in them.
+//! For display, never for comparison.
 
 use std::collections::BTreeMap;
 
@@ -14,62 +14,64 @@ use stats::{Interval, Latencies};
 use crate::failure::{self, NoSuccess};
 use crate::metric::{BlockFigures, is_once, is_reported};
 
-/// Level of the interval of the share of failed requests.
+/// Confidence level of the interval of the share of failed requests.
 const FAILED_LEVEL: f64 = 0.95;
-/// Part of the busiest process's CPU time from which on a process counts as serving.
+/// Minimum CPU time of a serving process, relative to the busiest process.
 const SERVING_SHARE_MIN: f64 = 0.1;
-/// So many histograms at the most are merged as they are packed: with each, all cells so far are copied.
+/// Maximum number of histograms merged in packed form. Each merge copies all cells so far.
 const FEW: usize = 8;
 
-/// One variant's figures.
+/// Figures of one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Variant {
     /// Name of the variant.
     pub name: String,
-    /// Expected responses per second: geometric mean over trials. In open loop it is the rate that was given, where it kept up.
+    /// Expected responses per second: geometric mean over trials. In open loop this is the given rate, if the
+    /// variant kept up.
     pub throughput_per_s: Option<f64>,
-    /// CPU time of all its services per expected response in microseconds: geometric mean over trials.
+    /// CPU time of all services per expected response in microseconds: geometric mean over trials.
     pub cpu_us_per_request: Option<f64>,
-    /// The same for each service on its own.
+    /// CPU time per expected response of each service, in microseconds.
     pub service_cpu_us_per_request: BTreeMap<String, f64>,
-    /// What each service cost, in the order in which they were started.
+    /// Cost of each service, in start order.
     pub services: Vec<ServiceCost>,
-    /// Processor cores that its services kept busy, on average.
+    /// Average number of processor cores that the services kept busy.
     pub busy_cores: Option<f64>,
-    /// Peak resident memory of its services in bytes: median over trials.
+    /// Peak resident memory of the services in bytes: median over trials.
     pub peak_rss_bytes: Option<u64>,
-    /// Quantiles of the response time, in open loop: those that every trial has requests enough for.
+    /// Quantiles of the response time in open loop, as far as every trial has enough requests.
     pub response_time: Vec<ResponseTime>,
-    /// Bytes of the body of a response as it came over the wire, on average.
+    /// Average body bytes per response on the wire.
     pub body_bytes_per_response: Option<f64>,
-    /// Requests sent in measured slices; in open loop those due.
+    /// Requests sent in measured slices. In open loop, requests due.
     pub requests: u64,
     /// Requests that did not end in an expected response.
     pub failed: u64,
-    /// Share of requests that did not end in an expected response; `None` without requests.
+    /// Share of requests that did not end in an expected response. `None` without requests.
     pub failed_share: Option<f64>,
-    /// Wilson's 95 % interval of that share, which takes requests as independent. Failures come in bursts, and it does not
-    /// know: it is too narrow then, and compares no variants.
+    /// Wilson's 95 % interval of that share, which assumes independent requests. If failures come in bursts
+    /// it is too narrow. It does not compare variants.
     pub failed_interval: Option<Interval>,
-    /// Requests given up after the time-out.
+    /// Requests abandoned after the timeout.
     pub timed_out: u64,
     /// Errors by phase and cause.
     pub errors: Vec<ErrorCount>,
     /// Responses by status code.
     pub status: BTreeMap<u16, u64>,
-    /// Each request of a load that sends several; empty where there is one.
+    /// Results by request. Empty if the load has one request.
     pub endpoints: Vec<Endpoint>,
-    /// What became of its requests, where none succeeded.
+    /// Outcome of the requests, if none succeeded.
     pub no_success: Option<NoSuccess>,
-    /// Each metric that is no quantile: geometric mean over trials; of what a trial has once, the median.
+    /// Each metric that is not a quantile: geometric mean over trials, or the median for metrics with one
+    /// value per trial.
     #[serde(skip)]
     pub values: Vec<(Metric, f64)>,
 }
 
-/// What came of one of several requests.
+/// Results of one of several requests.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Endpoint {
-    /// Its name.
+    /// Name of the request.
     pub name: String,
     /// Requests sent in measured slices.
     pub sent: u64,
@@ -77,30 +79,30 @@ pub struct Endpoint {
     pub ok: u64,
     /// Requests sent that did not end in an expected response.
     pub failed: u64,
-    /// Expected responses per second of the windows, those of the drains included; `None` without a window.
+    /// Expected responses, including the drain, per second of the windows. `None` without a window.
     pub ok_per_s: Option<f64>,
 }
 
 /// A quantile of the response time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ResponseTime {
-    /// The metric of that name.
+    /// The metric of the quantile.
     pub metric: Metric,
     /// The quantile in µs: geometric mean over trials.
     pub us: f64,
-    /// True where it is a lower bound, because requests of a trial were given up or never sent.
+    /// Whether the value is a lower bound, because requests of a trial were abandoned or never sent.
     pub at_least: bool,
 }
 
 impl Variant {
-    /// Sums up a variant, by its index in the plan.
+    /// Summarizes a variant by its index in the plan.
     pub(crate) fn of(record: &Record, blocks: &[BlockFigures], index: usize) -> Variant {
         let trials: Vec<&Trial> = complete(record, index).collect();
         let slices: Vec<&Slice> = trials.iter().flat_map(|trial| trial.measured()).collect();
         let sum = |of: fn(&Slice) -> u64| total(&slices, of);
         let values = |metric| blocks.iter().filter_map(move |block| block.value(metric, index));
         let mean = |metric| geometric_mean(values(metric));
-        // Of what runs already there are responses, and nothing of its processes.
+        // Deployed services have responses but no process data.
         let is_started =
             !crate::checks::is_unseen(&record.header.plan.variants[index], trials.iter().copied());
         let value = |metric: Metric| match is_once(metric) {
@@ -143,7 +145,7 @@ impl Variant {
     }
 }
 
-/// `None` where a trial has too few requests: what the others have is then another quantity.
+/// `None` if a trial has too few requests, because the mean of the others would be a different quantity.
 fn response_time(blocks: &[BlockFigures], index: usize, metric: Metric) -> Option<ResponseTime> {
     let measured = blocks.iter().filter(|block| block.variants[index].is_some());
     let samples = measured.map(|block| block.sample(metric, index)).collect::<Option<Vec<_>>>()?;
@@ -175,22 +177,22 @@ fn endpoints(slices: &[&Slice]) -> Vec<Endpoint> {
     model::grouped(counts.map(|counts| (counts.name.as_str(), counts))).into_iter().map(endpoint).collect()
 }
 
-/// The sum for each key.
+/// Sums the counts of each key.
 pub(crate) fn counted<K: Ord>(all: impl IntoIterator<Item = (K, u64)>) -> BTreeMap<K, u64> {
     let mut sums = BTreeMap::new();
     all.into_iter().for_each(|(key, count)| *sums.entry(key).or_default() += count);
     sums
 }
 
-/// Time from sent to done of a variant, by its index in the plan: for each complete block over its measured slices. Packed: there may be
-/// thousands.
+/// Times from sent to done of a variant by its index in the plan: one histogram for each complete block over
+/// its measured slices. Packed, because there may be thousands.
 ///
 /// In closed loop it follows from connections and throughput, and is no basis for a comparison.
 pub fn latencies(record: &Record, index: usize) -> Vec<Latencies> {
     by_block(record, index, |slice| Some(&slice.counts.latency))
 }
 
-/// The same from due to done; empty histograms in closed loop.
+/// Times from due to done, per complete block. Empty histograms in closed loop.
 pub fn responses(record: &Record, index: usize) -> Vec<Latencies> {
     by_block(record, index, |slice| Some(&slice.counts.open.as_ref()?.response))
 }
@@ -200,12 +202,12 @@ fn by_block(record: &Record, index: usize, of: fn(&Slice) -> Option<&Latencies>)
     complete(record, index).map(all).collect()
 }
 
-/// The same as [`latencies`] over all complete blocks together.
+/// Like [`latencies`], merged over all complete blocks.
 pub fn latencies_together(record: &Record, index: usize) -> Latencies {
     merged(measured(record, index).map(|slice| &slice.counts.latency))
 }
 
-/// The same as [`responses`] over all complete blocks together.
+/// Like [`responses`], merged over all complete blocks.
 pub fn responses_together(record: &Record, index: usize) -> Latencies {
     merged(measured(record, index).filter_map(|slice| Some(&slice.counts.open.as_ref()?.response)))
 }
@@ -215,7 +217,7 @@ pub(crate) fn complete(record: &Record, index: usize) -> impl Iterator<Item = &T
     record.complete_blocks().filter_map(move |block| block.trial(index))
 }
 
-/// What counts of a variant: the measured slices of complete blocks.
+/// A variant's measured slices of complete blocks.
 pub(crate) fn measured(record: &Record, index: usize) -> impl Iterator<Item = &Slice> {
     complete(record, index).flat_map(Trial::measured)
 }
@@ -224,23 +226,24 @@ pub(crate) fn total(slices: &[&Slice], of: impl Fn(&Slice) -> u64) -> u64 {
     slices.iter().map(|slice| of(slice)).sum()
 }
 
-/// What became of the requests of these slices.
+/// Total outcome of the requests of these slices.
 pub(crate) fn outcome(slices: &[&Slice]) -> RequestOutcome {
     slices.iter().map(|slice| slice.counts.outcome()).sum()
 }
 
-/// A variant's trials in blocks that were not dropped, unfinished ones included: a run that was stopped as pointless has no other.
+/// A variant's trials in blocks that were not dropped, including unfinished ones. A run that was stopped
+/// early may have no others.
 pub(crate) fn trials(record: &Record, variant: usize) -> impl Iterator<Item = &Trial> {
     let blocks = record.blocks.iter().filter(|block| block.dropped.is_none());
     blocks.flat_map(|block| &block.trials).filter(move |trial| trial.variant() == variant)
 }
 
-/// All of their slices.
+/// All slices of [`trials`].
 pub(crate) fn slices(record: &Record, variant: usize) -> impl Iterator<Item = &Slice> {
     trials(record, variant).flat_map(|trial| &trial.slices)
 }
 
-/// Those of a trial: as in the record they are packed, and so is their sum.
+/// Merges the histograms of a trial. They are packed in the record, and so is the result.
 pub(crate) fn few_merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Latencies {
     let histograms: Vec<&Latencies> = histograms.collect();
     let empty = if histograms.len() > FEW { Latencies::new() } else { Latencies::none() };
@@ -249,7 +252,7 @@ pub(crate) fn few_merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) ->
     all
 }
 
-/// Those of many trials.
+/// Merges the histograms of many trials.
 pub(crate) fn merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Latencies {
     histograms.fold(Latencies::new(), with)
 }
@@ -259,7 +262,7 @@ fn with(mut all: Latencies, more: &Latencies) -> Latencies {
     all
 }
 
-/// That of ratios and of positive figures.
+/// Geometric mean, for ratios and positive values.
 pub(crate) fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     mean(values.into_iter().map(f64::ln)).map(f64::exp)
 }
@@ -268,7 +271,7 @@ fn median_bytes(values: impl Iterator<Item = u64>) -> Option<u64> {
     stats::median(values.map(|bytes| bytes as f64)).map(|bytes| bytes.round() as u64)
 }
 
-/// The count in the middle, of which a half is none.
+/// Middle count, because a mean of two counts may not be an integer.
 pub(crate) fn middle_count(counts: impl Iterator<Item = u32>) -> Option<u32> {
     stats::middle_by(counts, |count| f64::from(*count))
 }
@@ -278,24 +281,25 @@ pub(crate) fn middle_count(counts: impl Iterator<Item = u32>) -> Option<u32> {
 pub struct ServiceCost {
     /// Name of the service.
     pub service: String,
-    /// CPU time per expected response in microseconds: the variant's, by the shares below, so that services add up to it; `None`
-    /// where nothing succeeded.
+    /// CPU time per expected response in microseconds: the variant's, split by `cpu_share`, so that services
+    /// add up to it. `None` if no request succeeded.
     pub cpu_us_per_request: Option<f64>,
-    /// Its share of the CPU time of all services of the variant; `None` where they used none.
+    /// Share of the CPU time of all services of the variant. `None` if they used none.
     pub cpu_share: Option<f64>,
-    /// Peak resident memory in bytes, pages that its processes share counted once: median over trials. `None` in records that do not
-    /// tell services apart.
+    /// Peak resident memory in bytes, with shared pages of its processes counted once: median over trials.
+    /// `None` in records without memory per service.
     pub peak_rss_bytes: Option<u64>,
-    /// Its processes: median over trials of what was there after the last measured slice.
+    /// Number of processes after the last measured slice: median over trials.
     pub processes: u32,
-    /// Those of them that did the work, which is at least a tenth of the CPU time of the busiest: median over trials. `None` in
-    /// records that do not say.
+    /// Number of processes with at least a tenth of the busiest one's CPU time: median over trials.
+    /// `None` in records without CPU time per process.
     pub serving: Option<u32>,
-    /// Workers that it was asked to run; `None` where nobody asked for a number.
+    /// Configured number of workers. `None` if none was configured.
     pub workers: Option<u32>,
 }
 
-/// The services of a variant's trials, in the order in which they were started; `cpu_us_per_request` is that of all together.
+/// Costs of the services of a variant's trials, in start order. `cpu_us_per_request` is for all services
+/// together.
 pub(crate) fn costs(trials: &[&Trial], cpu_us_per_request: Option<f64>) -> Vec<ServiceCost> {
     let slices = || trials.iter().flat_map(|trial| trial.measured());
     let used = slices().flat_map(|slice| &slice.services);
@@ -319,21 +323,22 @@ pub(crate) fn costs(trials: &[&Trial], cpu_us_per_request: Option<f64>) -> Vec<S
     names.into_iter().map(cost).collect()
 }
 
-/// Workers that a service of this trial was asked to run.
+/// Number of workers that a service of this trial was configured to run.
 pub(crate) fn workers(trial: &Trial, name: &str) -> Option<u32> {
     trial.started.services.iter().find(|started| started.service == name)?.workers
 }
 
-/// How the work of a service was shared among its processes, in one trial.
+/// Distribution of the work of a service over its processes, in one trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Work {
-    /// CPU time in nanoseconds, the busiest process first.
+    /// CPU time in nanoseconds, busiest process first.
     cpu_ns: Vec<u64>,
 }
 
 impl Work {
-    /// Over the measured slices; `None` where they do not say. Processes of a slice are known by their rank alone, so the busiest
-    /// of each add up: what one worker did in one slice and another in the next counts as done by one, which it was at any time.
+    /// Sums the measured slices. `None` if they have no CPU time per process. Processes of a slice are
+    /// identified only by rank, so the sums are by rank: the work of different workers in different slices
+    /// counts for one process, the busiest at any time.
     pub fn of(trial: &Trial, name: &str) -> Option<Work> {
         let mut cpu_ns: Vec<u64> = Vec::new();
         for used in uses(trial, name) {
@@ -343,24 +348,24 @@ impl Work {
         (!cpu_ns.is_empty()).then_some(Work { cpu_ns })
     }
 
-    /// Processes that did at least a tenth of what the busiest did.
+    /// Number of processes with at least a tenth of the busiest one's work.
     pub fn serving(&self) -> u32 {
         self.above(SERVING_SHARE_MIN)
     }
 
-    /// Processes that did at least this part of what the busiest did.
+    /// Number of processes with at least this share of the busiest one's work.
     pub fn above(&self, share: f64) -> u32 {
         let busiest = self.cpu_ns.first().copied().unwrap_or(0) as f64;
         self.cpu_ns.iter().filter(|ns| **ns as f64 >= busiest * share).count() as u32
     }
 
-    /// Of what the busiest so many did together the share of each, the busiest first.
+    /// Shares of the busiest `processes` in their total, busiest first.
     pub fn shares(&self, processes: u32) -> Vec<f64> {
         let (all, _) = self.of_busiest(processes);
         self.cpu_ns.iter().take(processes as usize).map(|ns| *ns as f64 / all.max(1) as f64).collect()
     }
 
-    /// CPU time of the busiest so many, and of all.
+    /// CPU time of the busiest `processes`, and of all.
     pub fn of_busiest(&self, processes: u32) -> (u64, u64) {
         (self.cpu_ns.iter().take(processes as usize).sum(), self.cpu_ns.iter().sum())
     }
@@ -370,34 +375,35 @@ fn uses<'a>(trial: &'a Trial, name: &str) -> impl Iterator<Item = &'a ServiceUse
     trial.measured().flat_map(|slice| &slice.services).filter(move |used| used.service == name)
 }
 
-/// One generator's share of the measured load, over blocks that count.
+/// One generator's share of the measured load, over complete blocks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct GeneratorShare {
     /// Where it runs, such as `local 2`, `ssh://bench-1` or `kubernetes://bench/proofload-x7k2-3`.
     pub name: String,
-    /// What its machine calls itself; `None` of one in whose place another is by now.
+    /// Host name of the machine. `None` if the generator has been replaced.
     pub host: Option<String>,
-    /// Processors that it may use; likewise.
+    /// Number of processors the generator may use. `None` if it has been replaced.
     pub processors: Option<u32>,
-    /// Requests that it sent.
+    /// Requests sent by the generator.
     pub requests: u64,
-    /// Part of all generators' requests, 0 to 1.
+    /// Share of all generators' requests, 0 to 1.
     pub share: f64,
-    /// CPU share of its busiest thread, 0 to 1, in the mean over slices.
+    /// CPU share of the busiest thread, 0 to 1, as the mean over slices.
     pub busiest_share: Option<f64>,
-    /// How late it began at the most, in microseconds, by its own clock.
+    /// Maximum delay of the window's start, in microseconds of the generator's clock.
     pub late_us_max: f64,
-    /// How wrong that may be, either way, because clocks cannot be compared better.
+    /// Maximum error of that delay in either direction, from the clock comparison.
     pub clock_error_us_max: f64,
-    /// Share of its machine's CPU time that the host gave to others, 0 to 1, in the mean over slices.
+    /// Share of the machine's CPU time that the host gave to others, 0 to 1, as the mean over slices.
     pub steal_share: Option<f64>,
-    /// How late it sent requests for which a connection was free, at p99 of the worst slice, in microseconds; `None` in closed loop.
+    /// Delay in sending requests for which a connection was free, at p99 of the worst slice, in microseconds.
+    /// `None` in closed loop.
     pub lag_p99_us_max: Option<f64>,
-    /// How often it was lost, blocks that do not count included.
+    /// Number of times the generator was lost, including in discarded blocks.
     pub lost: u32,
 }
 
-/// All of them in their order; empty where load came from the run's own process.
+/// All generators in order. Empty if load came from the run's own process.
 pub fn generators(record: &Record) -> Vec<GeneratorShare> {
     let slices = record.complete_trials().flat_map(Trial::measured);
     let parts: Vec<&GeneratorPart> = slices.flat_map(|slice| &slice.generators).collect();

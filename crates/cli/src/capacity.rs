@@ -1,5 +1,5 @@
-//! `proofload capacity`: how many requests a second services bear within what users bear. Flags make the experiment; the rest is a run like
-//! any other.
+//! `proofload capacity`: the highest request rate at which services keep their SLO. Flags define the
+//! experiment, which then runs like any other.
 
 use std::path::Path;
 
@@ -11,8 +11,9 @@ use crate::exit::Failed;
 use crate::experiment::{self, Experiment};
 use crate::run::{self, RunFlags};
 
-/// Connections of `tune` at a rate: twice what is in flight at 2,500 requests a second and a limit of 50 ms. They only have to be enough: while
-/// the machine stands still each request that is due needs one of its own, or what is measured is the wait for one (V12).
+/// Connections of `tune` at a rate: twice the number in flight at 2,500 requests per second and a limit of 50
+/// ms. There must only be enough: while the machine stalls, each due request needs its own connection, or the
+/// wait for one is measured (V12).
 pub const CONNECTIONS: u32 = 256;
 
 const AFTER_HELP: &str = "\
@@ -42,7 +43,7 @@ Response times count from when a request was due; a failed request counts as nev
     ))
 )]
 pub struct CapacityArgs {
-    /// Service-level objective: p50, p90, p99 or p99.9 below a time, or failed below a share; may be given several times
+    /// Service level objective: p50, p90, p99 or p99.9 below a time, or failed below a share. May be repeated
     #[arg(long, value_name = "LIMIT", required = true)]
     slo: Vec<String>,
     #[command(flatten)]

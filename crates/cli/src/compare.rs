@@ -1,4 +1,5 @@
-//! `proofload compare`: services by their command lines, without a file. Flags make the file; the rest is a run like any other.
+//! `proofload compare`: compares services given by their command lines, without a file. Flags define the
+//! file, and the experiment then runs like any other.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,9 +15,10 @@ use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::run::RunFlags;
 use crate::{gate, print, records, run};
 
-/// Without a flag: long enough for a difference of a few per cent on a quiet machine, short enough to be waited for.
+/// Default budget: long enough for a difference of a few per cent on a quiet machine, and short enough to
+/// wait for.
 pub const BUDGET: Duration = Duration::from_secs(180);
-/// More than a body in an experiment file may have.
+/// Larger than a body in an experiment file may be.
 const BODY_BYTES_MAX: u64 = 1 << 20;
 
 const AFTER_HELP: &str = "\
@@ -48,20 +50,21 @@ pub struct CompareArgs {
     /// Commands that start a service (one argument each), or URLs. The first is the baseline
     #[arg(value_name = "COMMAND")]
     pub what: Vec<String>,
-    /// A command and its name in reports; may be given several times, and comes after those without a name
+    /// A command and its name in reports. Follows those without a name. May be repeated
     #[arg(long = "name", value_name = "NAME=COMMAND")]
     named: Vec<String>,
     /// Treat the arguments as images: `[NAME=value…] IMAGE [ARGUMENTS…]`
     #[arg(long, conflicts_with = "against")]
     container: bool,
-    /// Port that the services listen on, inside the container if there is one [default: detected; for an image, its exposed port]
+    /// Port that the services listen on, inside the container if there is one [default: detected, or the
+    /// exposed port of an image]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     #[command(flatten)]
     pub asked: Asked,
     #[command(flatten)]
     pub flags: RunFlags,
-    /// Write an equivalent experiment file; never overwrites
+    /// Write an equivalent experiment file. Never overwrites
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Limits")]
@@ -76,7 +79,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<u8> {
 }
 
 impl CompareArgs {
-    /// Refuses flags about what an experiment file says itself.
+    /// Rejects flags that conflict with an experiment file.
     pub fn check_file(&self, file: &Path) -> Result<(), Failed> {
         let given = exit::given(&[
             (!self.named.is_empty(), "--name"),
@@ -93,7 +96,7 @@ fn said_by(file: &Path, flag: &str) -> Failed {
     Failed::usage(message).hint("change it in the file, or name the command that starts the service")
 }
 
-/// Where no metric is named: the response times that a rate or a limit asks for.
+/// Default metrics: the response times that a rate or a limit requires.
 fn response_times(args: &CompareArgs) -> Option<Setting> {
     if !args.asked.metric.is_empty() {
         return None;
@@ -113,20 +116,20 @@ fn metrics(names: &[String]) -> Option<Setting> {
     one_or_many(&["design", "metric"], names.iter().cloned().map(Value::String).collect(), from)
 }
 
-/// What is to be found out of services that flags name.
+/// The goal of an experiment with services from flags.
 #[derive(Debug)]
 pub struct Aim {
-    /// How many services it takes.
+    /// Minimum number of services.
     pub least: usize,
-    /// Keys of the file beside those of the flags.
+    /// Additional keys of the file.
     pub settings: Vec<Setting>,
-    /// What the names of experiments begin with.
+    /// Prefix of experiment names.
     pub name: &'static str,
-    /// The question; `None` asks how the later services compare with the first.
+    /// The question. `None` asks how the later services compare with the first.
     pub question: Option<String>,
 }
 
-/// Runs the experiment that flags make.
+/// Runs the experiment that flags define.
 pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
     args.flags.amount.settle();
     let place = Place::of(args, aim);
@@ -149,7 +152,7 @@ pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
     run::perform(&experiment, &flags, args.limits.asked(), &args.against)
 }
 
-/// Where the record goes, and the file that can be run again: the one that is saved, or that in the record.
+/// Folder of the record, and the file for repeating the run: the saved one, or the one in the record.
 struct Place {
     record: PathBuf,
     file: PathBuf,
@@ -162,7 +165,7 @@ impl Place {
         Place { record, file }
     }
 
-    /// Whether directories of the file have to be absolute.
+    /// Whether directories in the file have to be absolute.
     fn is_elsewhere(&self) -> bool {
         fs::canonicalize(records::folder_of(&self.file)).ok()
             != env::current_dir().and_then(fs::canonicalize).ok()
@@ -196,6 +199,11 @@ fn draft(args: &CompareArgs, place: &Place, aim: &Aim) -> Result<Draft, Failed> 
         }
         _ => {}
     }
+    let running = variants.iter().filter(|variant| matches!(variant.source, DraftSource::Url(_))).count();
+    if running > 0 && running < variants.len() {
+        let what = "a URL and a command do not compare: what runs already is not started anew for each block";
+        return refused(what, "let Proofload start both, or name the URLs of both");
+    }
     let of = against.filter(|_| variants.len() == 1);
     let asked = || Some(format!("How does the code here compare with that of {}?", of?));
     let question = aim.question.clone().or_else(asked);
@@ -212,7 +220,7 @@ fn draft(args: &CompareArgs, place: &Place, aim: &Aim) -> Result<Draft, Failed> 
 
 fn variant(args: &CompareArgs, name: Option<&str>, text: &str, from: String) -> Result<DraftVariant, Failed> {
     if experiment::is_named(text) {
-        // One that is not there could not be run either.
+        // A missing file could not be run either.
         Experiment::file(Some(Path::new(text)))?;
         let message = format!("`{text}` is an experiment file, which says itself what is compared");
         return Err(Failed::usage(message).hint(format!("proofload run {text}")));
@@ -256,7 +264,7 @@ fn settings(args: &CompareArgs, place: &Place, variants: &[DraftVariant]) -> Res
     Ok(settings)
 }
 
-/// How the saved file is run the same way.
+/// The command that runs the saved file in the same way.
 fn again(args: &CompareArgs, place: &Place) -> String {
     let mut words = vec!["proofload".to_owned(), "run".to_owned(), place.file.display().to_string()];
     words.extend(args.limits.again());
@@ -264,12 +272,13 @@ fn again(args: &CompareArgs, place: &Place) -> String {
     plan::command_line(words)
 }
 
-/// The experiment's name: by the folder, so that comparisons of one project are found together.
+/// The experiment's name. It contains the folder's name, so that comparisons of one project are found
+/// together.
 fn name(of: &str) -> String {
     run::slug(Path::new(".")).map_or(of.to_owned(), |folder| format!("{of}-{folder}"))
 }
 
-/// Writes the experiment file that a flag names.
+/// Writes the experiment file to the path of a flag.
 pub fn save(path: &Path, text: &str) -> Result<(), Failed> {
     print::create(path, text.as_bytes(), print::PRIVATE)?;
     print::tell!("written: {}", path.display());
@@ -277,7 +286,7 @@ pub fn save(path: &Path, text: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Flags about the load and the verdict, each a key of the file.
+/// Flags about the load and the verdict. Each sets a key of the file.
 #[derive(Debug, Args)]
 pub struct Asked {
     /// Path of the request, with its query [default: /]
@@ -286,46 +295,49 @@ pub struct Asked {
     /// Method of the request [default: GET, or POST with a body]
     #[arg(short = 'X', long, help_heading = "Load")]
     method: Option<String>,
-    /// A header field of the request; may be given several times
+    /// A header field of the request. May be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header, help_heading = "Load")]
     headers: Vec<(String, String)>,
-    /// Body of the request: its text, or @FILE for what a file contains
+    /// Body of the request: its text, or @FILE for the content of a file
     #[arg(short, long, value_name = "TEXT|@FILE", help_heading = "Load")]
     body: Option<String>,
     /// Connections, each with one request at a time [default: 64]
     #[arg(short, long, value_name = "N", help_heading = "Load")]
     pub connections: Option<u32>,
-    /// Open loop: requests per second, or a share of what the slowest can do, such as 60% [default: 60% for response times, else closed loop]
+    /// Open loop: requests per second, or a share of the slowest service's capacity, such as 60% [default:
+    /// 60% for response times, else closed loop]
     #[arg(short, long, help_heading = "Load")]
     rate: Option<String>,
-    /// The longest that a request may take [default: 5s]
+    /// Time limit for a response [default: 5s]
     #[arg(long, value_parser = plan::duration, help_heading = "Load")]
     timeout: Option<Duration>,
     /// How long each service is loaded before it is measured, in each block [default: measured]
     #[arg(long, value_parser = plan::duration, help_heading = "Load")]
     warmup: Option<Duration>,
-    /// The status codes of a success, separated by commas [default: 200]
+    /// Status codes of a success, separated by commas [default: 200]
     #[arg(long, value_name = "CODES", value_delimiter = ',', help_heading = "Load")]
     expect_status: Vec<u16>,
-    /// Whether services leave the load generator's processors to it, or may use all; auto: by what they use [default: auto]
+    /// Whether services leave the load generator's processors to it, or may use all. auto decides by their
+    /// use [default: auto]
     #[arg(long, value_parser = cpus(), help_heading = "Load")]
     pub cpus: Option<Cpus>,
-    /// Trust the authorities in this file (PEM) and no others [default: those that this system trusts]
+    /// Trust only the authorities in this file (PEM) [default: those that this system trusts]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "Load")]
     cacert: Option<PathBuf>,
-    /// Trust any certificate: nobody's identity is checked
+    /// Accept any certificate, without checking the server's identity
     #[arg(long, help_heading = "Load")]
     insecure: bool,
-    /// Client certificate in this file (PEM), for a server that asks for one
+    /// Client certificate in this file (PEM), for a server that requests one
     #[arg(long, value_name = "FILE", help_heading = "Load")]
     cert: Option<PathBuf>,
     /// Private key of --cert in this file (PEM) [default: in the file of --cert]
     #[arg(long, value_name = "FILE", requires = "cert", help_heading = "Load")]
     key: Option<PathBuf>,
-    /// Path that responds with a 2xx once the service is ready [default: when it responds with less than 500]
+    /// Path that responds with a 2xx once the service is ready [default: ready with any status below 500]
     #[arg(long, value_name = "PATH", help_heading = "Load")]
     ready: Option<String>,
-    /// The figure of the verdict, such as p99 or cpu_per_request; may be given several times [default: the response times that --limit bounds, p99 with --rate, else throughput]
+    /// Metric of the verdict, such as p99 or cpu_per_request. May be repeated [default: the response times
+    /// that --limit bounds, p99 with --rate, else throughput]
     #[arg(long, value_name = "METRIC", help_heading = "Verdict")]
     metric: Vec<String>,
     /// The smallest difference that matters [default: 3%]
@@ -346,7 +358,7 @@ pub fn header(text: &str) -> Result<(String, String), String> {
 }
 
 impl Asked {
-    /// The keys that were asked for, each with its flag.
+    /// Keys of the flags that were given, each with its flag.
     pub fn settings(&self) -> Result<Vec<Setting>, Failed> {
         let text = |path: &[&str], flag: &str, text: &Option<String>| {
             text.as_ref().map(|text| setting(path, flag, text.as_str()))
@@ -388,16 +400,16 @@ impl Asked {
         Ok(settings.into_iter().flatten().chain(fields(&self.headers)).collect())
     }
 
-    /// Refuses them all where an experiment file is named.
+    /// Rejects all of these flags if an experiment file is named.
     pub fn check_file(&self, file: &Path) -> Result<(), Failed> {
-        // The last, for a body brings its method along.
+        // The last one, because a body also sets the method.
         match self.settings()?.last() {
             Some(setting) => Err(said_by(file, setting.from.split(' ').next().unwrap_or_default())),
             None => Ok(()),
         }
     }
 
-    /// Whether the load comes at a rate: because it is asked for, or because a metric needs one.
+    /// Whether the load has a rate, because one was requested or a metric requires it.
     fn is_open(&self) -> bool {
         let needs_rate =
             |name: &String| model::Metric::named(name).is_some_and(|metric| metric.quantile().is_some());
@@ -405,7 +417,7 @@ impl Asked {
     }
 }
 
-/// A key of the file by a flag with its value, as it was typed.
+/// A key of the file with the flag and value it was typed as.
 pub fn setting(path: &[&str], flag: &str, value: impl Into<Value>) -> Setting {
     let value = value.into();
     let typed = match &value {
@@ -421,7 +433,7 @@ fn one_or_many(path: &[&str], mut values: Vec<Value>, from: String) -> Option<Se
     Some(Setting::new(path, value, from))
 }
 
-/// Each header once, with all of its values: it is sent as often.
+/// Each header field once, with all of its values. It is sent once for each value.
 fn fields(headers: &[(String, String)]) -> Vec<Setting> {
     let fields = headers.iter().map(|(name, value)| (model::header::key(name), (name, value)));
     let field = |(_, same): (String, Vec<(&String, &String)>)| {
@@ -433,13 +445,13 @@ fn fields(headers: &[(String, String)]) -> Vec<Setting> {
     model::grouped(fields).into_iter().filter_map(field).collect()
 }
 
-/// A number where it is one; everything else is judged as the file's value would be.
+/// A number if the text is one. Anything else is checked like the file's value.
 fn number(text: &str) -> Value {
     let whole = text.parse().map(Value::Integer).ok();
     whole.or_else(|| text.parse().map(Value::Float).ok()).unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// Absolute, for the file that is made may lie elsewhere.
+/// Makes the path absolute, because the generated file may be in another folder.
 pub fn tls_file(flag: &str, path: &Path) -> Result<PathBuf, Failed> {
     let unreadable = |error| Failed::usage(format!("{flag}: cannot read {}: {error}", path.display()));
     plan::open_file(path).and_then(|_| path.canonicalize()).map_err(unreadable)
@@ -448,7 +460,7 @@ pub fn tls_file(flag: &str, path: &Path) -> Result<PathBuf, Failed> {
 fn body(text: &str) -> Result<String, Failed> {
     let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
     plan::read_text(Path::new(path), BODY_BYTES_MAX).map_err(|error| {
-        // What was meant as text, and only begins so.
+        // Probably meant as text that begins with `@`.
         Failed::usage(format!("--body: cannot read {}: {error}", plan::quotable(path)))
             .hint("a body in an experiment is text in UTF-8")
     })

@@ -1,5 +1,6 @@
-//! `proofload doctor`: what about this machine will hurt a measurement, how small a difference it can show, and other machines. It asks those who will need a thing whether they get it, and
-//! prints; the judgement is `machine`'s, the layout `report`'s.
+//! `proofload doctor`: hazards of this machine for measurements, the smallest difference it can show, and
+//! other machines. It checks that required permissions are available, and prints. `machine` does the judging,
+//! `report` the layout.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use crate::run::{self, Course};
 
 /// Programs that the shipped experiments start.
 const PROGRAMS: [&str; 2] = ["node", "nginx"];
-/// What neither its survey nor a calibration can be drawn as.
+/// Forms that neither a survey nor a calibration has.
 static LACKING: [&Form; 3] = [&CSV, &SVG, &JUNIT];
 
 /// Flags of `doctor`.
@@ -38,10 +39,10 @@ pub struct DoctorArgs {
 enum What {
     /// Compare a variant with itself to measure the noise, and the smallest difference a run can detect
     ///
-    /// The two copies are equal, so whatever they differ by is noise. Prints what runs of 1, 5 and 30 minutes would
-    /// detect. `run --dry-run` then prints how long your margin takes.
+    /// The two copies are equal, so any difference between them is noise. Prints what runs of 1, 5 and 30
+    /// minutes would detect. `run --dry-run` then prints how long your margin takes.
     Calibrate(CalibrateArgs),
-    /// Check other machines that are to generate load, by SSH: connection, program, clock
+    /// Check other machines that will generate load, by SSH: connection, program, clock
     ///
     /// Changes nothing there without --put or --remove.
     Hosts(hosts::HostsArgs),
@@ -66,7 +67,7 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
     print::fits(args.form.form(), &LACKING)?;
     let mut facts = Facts::look();
     facts.watched = Some(machine::watch());
-    // Programs that are asked for their version would have been seen at work.
+    // Asked afterwards, because running programs for their versions would show up as load.
     facts.asked = ask(&facts);
     let hazards = machine::hazards(&facts);
     let calibration = calibration(&facts);
@@ -92,12 +93,12 @@ fn ask(facts: &Facts) -> Asked {
     }
 }
 
-/// The newest calibration among the records that was made on this machine and is not void.
+/// The newest valid calibration among the records of this machine.
 fn calibration(facts: &Facts) -> Option<(Record, Calibration)> {
     newest_named(|name| name.contains("-calibration-")).find_map(|(_, record)| {
         let (then, plan) = (&record.header.environment, &record.header.plan);
         let is_here = then.cpu_model == facts.processors.model && then.kernel == facts.host.kernel;
-        // Only a calibration has two variants and nothing that is varied.
+        // Only a calibration has two variants without factors.
         let is_one = is_here && plan.factors.is_empty() && plan.variants.len() == 2;
         let is_sound = is_one && !analysis::conclude(&record).is_void();
         let calibration = Calibration::of(&record).filter(|_| is_sound)?;
@@ -113,10 +114,10 @@ pub struct CalibrateArgs {
     /// The variant to copy [default: the baseline of the first comparison]
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
-    /// Time the whole run may take, for example 90s or 10m
+    /// Time limit of the whole run, for example 90s or 10m
     #[arg(long, value_parser = plan::budget, default_value = "3m")]
     budget: Duration,
-    /// Seed of every random choice, instead of the file's or a new one
+    /// Seed of every random choice [default: the file's, or a new one]
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
     seed: Option<u64>,
     #[command(flatten)]
@@ -129,7 +130,7 @@ pub struct CalibrateArgs {
     out: Option<PathBuf>,
 }
 
-/// Runs a variant against a copy of itself, and tells what can be found here in how much time.
+/// Runs a variant against a copy of itself, and reports which differences can be found in how much time.
 fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     print::fits(args.form.form(), &LACKING)?;
     args.out.as_deref().map_or(Ok(()), preflight::record)?;
@@ -141,14 +142,14 @@ fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     let mut plan = experiment.calibration(index).ok_or_else(no_variant)?;
     plan.design.budget = args.budget;
     plan.design.seed = args.seed.or(plan.design.seed);
-    // A variant against its own copy differs in nothing that could be explained.
+    // A comparison of a variant with its copy has no difference to explain.
     plan.design.explain = false;
     let directory = args.out.clone().unwrap_or_else(|| claim(&format!("{}-calibration", plan.name)));
     let course = Course::new(&name, file.text(), plan, Some(&directory))?;
     let course = Course { made_by: MadeBy::Calibrate, budget_typed: true, yes: args.yes, ..course };
     let (record, result) = run::carry(course)?;
     let conclusion = analysis::conclude(&record);
-    // What is void prints instead of figures, never beside them.
+    // A void calibration is printed without figures.
     let calibration = Calibration::of(&record).filter(|_| !conclusion.is_void());
     let (record, conclusion) = (&record, &conclusion);
     let calibrated = Calibrated { record, conclusion, calibration, experiment: &experiment };
@@ -160,7 +161,7 @@ fn variant(plan: &Plan, name: Option<&str>) -> Result<usize, Failed> {
     let Some(name) = name else {
         return Ok(plan.comparisons.first().map_or(0, |comparison| comparison.baseline));
     };
-    // The check's own copy is none that could be asked for.
+    // The copy of the A/A check cannot be requested.
     let own = &plan.variants[..plan.variants.len() - usize::from(plan.aa.is_some())];
     own.iter().position(|variant| variant.name == name).ok_or_else(|| {
         let names: Vec<&str> = own.iter().map(|variant| variant.name.as_str()).collect();

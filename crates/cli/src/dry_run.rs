@@ -1,4 +1,4 @@
-//! `--dry-run` of `proofload run` and `compare`: what an experiment would do, without starting anything.
+//! `--dry-run` of `proofload run` and `compare`: describes an experiment without starting anything.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -20,9 +20,10 @@ use services::Cache;
 use crate::records::newest_named;
 use crate::{elsewhere, preflight, print};
 
-/// Shares that are written one by one; of more generators as many as have the same.
+/// Maximum number of shares that are listed. For more generators, equal shares are counted.
 const LISTED_MAX: usize = 8;
-/// Spreads of the blocks' log-ratios that are assumed where none is known: a quiet machine, a usual one, a noisy one.
+/// Assumed standard deviations of the blocks' log ratios if none is known: a quiet machine, a usual one, a
+/// noisy one.
 const ASSUMED: [f64; 3] = [0.01, 0.03, 0.10];
 
 pub fn run(plan: &Plan, json: bool) -> anyhow::Result<u8> {
@@ -71,11 +72,11 @@ pub fn describe(plan: &Plan) -> String {
     }
     gate(plan, &mut out);
     let _ = writeln!(out, "\n{}", plan.measure.as_ref().map_or_else(|| schedule(plan), measured));
-    // The file's colours are not ours.
+    // Control characters from the file are removed.
     model::text::lines(&out)
 }
 
-/// What is measured, where nothing is compared.
+/// The measurement, if nothing is compared.
 fn measured(measure: &Measure) -> String {
     let paced = measure.rates.as_ref().map_or("closed loop".to_owned(), |rates| {
         format!("open loop at {} with {} arrivals", rates.written(), spread(measure.arrivals))
@@ -92,7 +93,7 @@ fn measured(measure: &Measure) -> String {
     format!("nothing is compared: {paced}, {each}{length}{first}{all}")
 }
 
-/// What is started and what gets the load.
+/// The started services, and the target of the load.
 fn stage(variant: &Variant) -> String {
     let source = variant.entry_service().map(|entry| &entry.source);
     match source {
@@ -107,7 +108,7 @@ fn stage(variant: &Variant) -> String {
     }
 }
 
-/// The limits of the gate, each with what it is about; nothing where there are none.
+/// The limits of the gate, each with its subject. Nothing without limits.
 fn gate(plan: &Plan, out: &mut String) {
     if !plan.gate.is_empty() {
         let _ = writeln!(out, "\n{}, for `proofload run --gate`:", many(plan.gate.len() as u64, "limit"));
@@ -123,7 +124,8 @@ fn gate(plan: &Plan, out: &mut String) {
     }
 }
 
-/// A service, how it is started where that is not simply its command, and where: `api (pm2-cluster, 4 workers, on ssh://bench-1)`.
+/// A service with its launcher, if it has one, and its host: `api (pm2-cluster, 4 workers, on
+/// ssh://bench-1)`.
 fn started(service: &Service) -> String {
     let Some(command) = service.command() else { return service.name.clone() };
     let launcher = command.launcher.makes_workers().then(|| command.launcher.name().to_owned());
@@ -176,7 +178,7 @@ fn schedule(plan: &Plan) -> String {
     )
 }
 
-/// What a variant sends: the request, or the several with their shares.
+/// The requests of a variant: the only one, or several with their shares.
 fn sent(load: &Load) -> String {
     if let ([only], false) = (load.requests.as_slice(), load.is_mix()) {
         return format!("{} {}", only.method, only.path);
@@ -198,7 +200,7 @@ fn judged_by(design: &Design) -> String {
     metrics.join(", and by ")
 }
 
-/// A line on the rate, with what it takes to find it; none in closed loop.
+/// The rate, and the effort to determine it. Empty in closed loop.
 fn open_loop(plan: &Plan) -> String {
     let design = &plan.design;
     let (to, over) = match design.ramp_to {
@@ -241,7 +243,7 @@ fn spread(arrivals: Process) -> &'static str {
     }
 }
 
-/// Tells of a budget that looks too small for a verdict. It is a guess, so the run goes on.
+/// Warns of a budget that seems too small for a verdict. This is an estimate, so the run continues.
 pub fn warn_of_budget(plan: &Plan) {
     let budget_s = plan.design.budget.as_secs_f64();
     let needed_s = SecondsGuess::of(plan).until(stats::BLOCKS_MIN);
@@ -254,7 +256,7 @@ pub fn warn_of_budget(plan: &Plan) {
 }
 
 fn looks(plan: &Plan) -> String {
-    // Blocks that fit into the budget, as guessed before anything is measured, and as the file allows.
+    // Number of blocks that fit into the budget, estimated before any measurement, and the file's maximum.
     let guess = SecondsGuess::of(plan);
     let rest_s = plan.design.budget.as_secs_f64() - guess.until(1);
     let fit = 1 + (rest_s / guess.block_s).max(0.0) as u32;
@@ -275,7 +277,8 @@ fn looks(plan: &Plan) -> String {
     }
 }
 
-/// Where load will come from, and how it is divided, without reaching for anybody; nothing where it comes from this process.
+/// The generators and their shares of the load, without connecting to any. Nothing if the load comes from
+/// this process.
 fn generators(plan: &Plan, out: &mut String) {
     let generators = &plan.generators;
     if generators.is_here() {
@@ -304,9 +307,9 @@ fn names(generators: &Generators) -> String {
     all.collect::<Vec<_>>().join(", ")
 }
 
-/// As the engine will divide them: `334 + 333 + 333`, or `4 × 101 + 96 × 100`.
+/// The division as the engine makes it: `334 + 333 + 333`, or `4 × 101 + 96 × 100`.
 fn divided(connections: u32, generators: u32) -> String {
-    // Nobody is there yet who could be loaded.
+    // There is no target yet.
     let nowhere = Address::Tcp(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
     let all = LoadSpec { connections, ..LoadSpec::new(nowhere, Vec::new()) };
     let parts: Vec<u32> = all.divided(generators, 1).iter().map(|part| part.connections).collect();
@@ -317,7 +320,8 @@ fn divided(connections: u32, generators: u32) -> String {
     parts.chunk_by(|one, other| one == other).flat_map(told).collect::<Vec<_>>().join(" + ")
 }
 
-/// What the plan needs of this machine, and whether it is there: prepared data, and the right to make a link. It looks and changes nothing.
+/// Requirements of the plan on this machine and whether they are fulfilled: prepared data, and the permission
+/// to create a link. Changes nothing.
 fn needs(plan: &Plan, out: &mut String) {
     if plan.variants.iter().any(|variant| variant.load.network.is_some())
         && let Err(error) = services::networks_can_be_made()
@@ -358,8 +362,8 @@ fn state(step: &Preparation, secrets: &Secrets) -> String {
     format!("to be made by {}{space}", secrets.mask_words(&step.command).join(" "))
 }
 
-/// How long a true difference of the margin takes to be found: from the spread of an earlier record, or for assumed ones. Nothing where
-/// nothing is compared.
+/// Time to detect a true difference of the margin, from the spread of an earlier record, or for assumed ones.
+/// Empty if nothing is compared.
 fn power(plan: &Plan) -> String {
     if plan.comparisons.is_empty() {
         return String::new();
@@ -379,7 +383,7 @@ fn power(plan: &Plan) -> String {
     format!("{of}\n{lines}measure the spread: `proofload doctor calibrate`\n")
 }
 
-/// Blocks that find the margin, in words, with the time they take.
+/// Number of blocks that find the margin, with the time they take.
 fn time(plan: &Plan, sd_log: f64, run_s: impl Fn(u32) -> f64) -> String {
     // There is no rule for too many comparisons.
     let rule = analysis::rule_of(plan.design.looks, plan.comparisons.len() * plan.design.metrics().count());
@@ -391,11 +395,11 @@ fn time(plan: &Plan, sd_log: f64, run_s: impl Fn(u32) -> f64) -> String {
     format!("about {}, {}{beyond}", many(blocks.into(), "block"), seconds(run_s))
 }
 
-/// The spread and the pace in the newest record of this experiment, be it a calibration or a run, that has an estimate of its metric: the
-/// largest among its comparisons, and how long its blocks take.
+/// The spread and the pace from the newest record of this experiment with an estimate of its metric, a
+/// calibration or a run: the largest spread among its comparisons, and the duration of its blocks.
 fn known(plan: &Plan) -> Option<(f64, Pace, PathBuf)> {
     let begins = format!("{}-", plan.name);
-    // A name may begin like another.
+    // Another experiment's name may have the same beginning.
     let ours = newest_named(move |name| name.starts_with(&begins));
     ours.filter(|(_, record)| is_of_same_services(&record.header.plan, plan)).find_map(|(path, record)| {
         let conclusion = analysis::conclude(&record);
@@ -405,8 +409,8 @@ fn known(plan: &Plan) -> Option<(f64, Pace, PathBuf)> {
     })
 }
 
-/// Whether an earlier experiment of this name loaded no services but those of this one, in the same way. `compare` gives all its experiments
-/// in a folder one name.
+/// Whether an earlier experiment of this name loaded only services of this one, in the same way. `compare`
+/// uses one name for all its experiments in a folder.
 fn is_of_same_services(earlier: &Plan, plan: &Plan) -> bool {
     let plan = plan.masked();
     let entries = |of: &Plan| {
@@ -419,7 +423,7 @@ fn is_of_same_services(earlier: &Plan, plan: &Plan) -> bool {
     earlier.name == plan.name && !theirs.is_empty() && theirs.iter().all(|entry| own.contains(entry))
 }
 
-/// A service without what a run finds out about it, and without the folder, which differs between commits.
+/// A service without details found out by a run, and without the folder, which differs between commits.
 fn entry(service: &Service) -> Service {
     let mut service = service.clone();
     if let Source::Command(Command {

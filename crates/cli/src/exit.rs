@@ -1,4 +1,4 @@
-//! Exit codes, and how an error that ends the program is told.
+//! Exit codes, and the output of an error that ends the program.
 
 use analysis::Conclusion;
 use record::{EndReason, Record};
@@ -10,22 +10,22 @@ use crate::print;
 pub const BROKEN: u8 = 1;
 /// Usage, or an experiment file with problems.
 pub const USAGE: u8 = 2;
-/// A service did not start, or died, or data that it needs could not be made, or it could not be built.
+/// A service did not start or died, or its data could not be made, or it could not be built.
 pub const SERVICE: u8 = 3;
 pub const VOID: u8 = 4;
 /// No limit of a gate fails, and one is inconclusive.
 pub const OPEN: u8 = 5;
-/// Proofload could not do its own part.
+/// An error of Proofload itself.
 pub const SELF: u8 = 6;
 pub const INTERRUPTED: u8 = 130;
 
-/// An error with the exit code it ends in, and what to do about it.
+/// An error with its exit code and a hint.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Failed {
-    /// What happened: what, where, the value, the limit.
+    /// The failure: what, where, the value, the limit.
     pub message: String,
-    /// What to do, where that can be said.
+    /// How to fix it, if known.
     pub hint: Option<String>,
     pub code: u8,
 }
@@ -48,18 +48,18 @@ impl Failed {
         self.hint.iter().for_each(|hint| print::hint(hint));
     }
 
-    /// A service, or what it needs, is to blame.
+    /// An error caused by a service or its requirements.
     pub fn service(error: services::Error) -> Failed {
         Failed { code: SERVICE, ..Failed::from(error) }
     }
 
-    /// The same with what an error of another crate has for a hint.
+    /// Adds the hint of another crate's error.
     pub fn hinted<H: Into<String>>(self, hint: Option<H>) -> Failed {
         Failed { hint: hint.map(Into::into), ..self }
     }
 }
 
-/// What was asked for is to blame, or this is Proofload's own failure.
+/// Blames the request, or Proofload itself.
 impl From<services::Error> for Failed {
     fn from(error: services::Error) -> Failed {
         let code = if *error.blame() == Blame::Request { USAGE } else { SELF };
@@ -67,7 +67,8 @@ impl From<services::Error> for Failed {
     }
 }
 
-/// Tells an error on stderr and gives its exit code; one without a code of its own is Proofload's own failure.
+/// Prints an error on stderr and returns its exit code. An error without a code is an error of Proofload
+/// itself.
 pub fn fail(error: anyhow::Error) -> u8 {
     let failed = error.downcast().or_else(|error| error.downcast::<services::Error>().map(Failed::from));
     let failed = failed.unwrap_or_else(|error| Failed::new(SELF, format!("{error:#}")));
@@ -80,7 +81,7 @@ pub fn given<'f>(flags: &[(bool, &'f str)]) -> Option<&'f str> {
     flags.iter().find(|(is_given, _)| *is_given).map(|(_, flag)| *flag)
 }
 
-/// The exit code of a record, however it is looked at.
+/// The exit code of a record, the same for all commands.
 pub fn of_record(record: &Record, conclusion: &Conclusion) -> u8 {
     let by_result = if conclusion.is_void() { VOID } else { 0 };
     match record.end() {

@@ -1,6 +1,6 @@
-//! Which experiment is meant: a file, the file of this folder, or one made from flags; with `--against REF`, the services' code here against
-//! that of another commit, each variant both ways. It reads; what is wrong is told where it was typed, all at once. It knows neither git nor
-//! blocks.
+//! Finds the experiment: a named file, the file of this folder, or one made from flags. With `--against REF`
+//! each variant is compared with its code at another commit. Problems are reported all at once, where they
+//! were typed. This module does not know git or blocks.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,26 +14,27 @@ use services::{Cache, Preparing, Source, Worktree};
 use crate::exit::Failed;
 use crate::{compare, print, records};
 
-/// The experiment of a folder, where none is named.
+/// The default experiment file of a folder.
 pub const FILE: &str = "proofload.toml";
 
-/// Whether an argument names an experiment file, there or not. The last word of a command, and a URL, may end alike.
+/// Whether an argument is the name of an experiment file, existing or not. A command and a URL may have the
+/// same ending.
 pub fn is_named(text: &str) -> bool {
     let is_word = !text.contains(char::is_whitespace) && !text.contains("://");
     text.ends_with(".toml") && (is_word || Path::new(text).is_file())
 }
 
-/// An experiment: a file, or the text of one that flags make, as if it lay in this folder.
+/// An experiment: a file, or the text of one made from flags, as if it were in this folder.
 #[derive(Debug)]
 pub struct Experiment {
-    /// Where it lies, or will lie, for whoever wants to run it again.
+    /// Path of the file, current or future, for repeating the run.
     pub file: PathBuf,
     text: Text,
-    /// The file that it is to be saved in, once all is checked.
+    /// The file to save it in, after all checks.
     saved_as: Option<PathBuf>,
 }
 
-/// What it says. A file is read once: what is saved there later is of another run.
+/// Text of the experiment. A file is read once, so that later changes do not affect this run.
 #[derive(Debug)]
 enum Text {
     Read(String),
@@ -41,7 +42,7 @@ enum Text {
 }
 
 impl Experiment {
-    /// The file that is named, or that of this folder.
+    /// The named file, or the default file of this folder.
     pub fn file(named: Option<&Path>) -> Result<Experiment, Failed> {
         if named.is_none() && !Path::new(FILE).exists() {
             let message = format!("no experiment file is named, and there is no {FILE} here");
@@ -56,21 +57,21 @@ impl Experiment {
         Ok(Experiment { file, text: Text::Read(text), saved_as: None })
     }
 
-    /// What flags make, to be found in this file later; saved there if that is asked for.
+    /// An experiment made from flags, with its future path. Saved in `saved_as` on request.
     pub fn made(file: PathBuf, written: Written, saved_as: Option<PathBuf>) -> Experiment {
         Experiment { file, text: Text::Made(written), saved_as }
     }
 
-    /// Saves it where that is asked for. A file with problems would only be in the way of the next try: all has to be checked before.
+    /// Saves it if requested. Call it after all checks: an invalid file would block the next attempt.
     pub fn save(&self) -> Result<(), Failed> {
         let Some(path) = &self.saved_as else { return Ok(()) };
         compare::save(path, &self.text())
     }
 
-    /// The plan; with directories of the repository as they are at a commit, if one is given.
+    /// The plan. With a commit, directories of the repository are as they are there.
     ///
     /// # Errors
-    /// If it has problems, which are shown in full.
+    /// If it has problems, which are printed in full.
     pub fn plan(&self, against: Option<&Against>) -> Result<Plan, Failed> {
         let text = match &self.text {
             Text::Made(written) => return made(written, Path::new("."), against),
@@ -93,7 +94,7 @@ impl Experiment {
         }
     }
 
-    /// What a record says was asked.
+    /// The experiment's name in a record.
     pub fn name(&self) -> String {
         self.file.display().to_string()
     }
@@ -104,27 +105,30 @@ impl Experiment {
 pub struct AgainstArgs {
     /// Compare the code here with that of a git ref, interleaved
     ///
-    /// The ref (a branch, a tag, a commit) is checked out and built in a worktree of its own. Each variant is compared with itself at
-    /// that ref. Both sides use the experiment file of the working tree.
+    /// The ref (a branch, a tag, a commit) is checked out and built in a separate worktree. Each variant is
+    /// compared with itself at that ref. Both sides use the experiment file of the working tree.
     #[arg(long, value_name = "REF")]
     pub against: Option<String>,
-    /// Shell command that builds the ref, run in the directory of each service [default: the file's, or npm ci]
+    /// Shell command that builds the ref, run in the directory of each service [default: the file's, or npm
+    /// ci]
     #[arg(long, value_name = "COMMAND", requires = "against")]
     pub build: Option<String>,
-    /// File or folder outside git that the services read, copied to the ref; may be given several times [default: the file's, or .env and what else looks like configuration]
+    /// File or folder outside git that the services read, copied to the ref. May be repeated [default: the
+    /// file's, or .env and other files that look like configuration]
     #[arg(long, value_name = "PATH", requires = "against")]
     pub copy: Vec<String>,
 }
 
 impl AgainstArgs {
-    /// The flags that ask for the same.
+    /// Flags for the same comparison.
     pub fn again(&self) -> Vec<String> {
         let AgainstArgs { against, build, copy } = self;
         against.iter().flat_map(|reference| plan::against_flags(reference, build.as_deref(), copy)).collect()
     }
 }
 
-/// The plan to be run, and the worktree that must be kept for as long; `dry`, without one: the commit is only looked at.
+/// The plan to run, and the worktree that must be kept during the run. With `dry` there is no worktree, and
+/// the commit is only resolved.
 pub fn plan(
     experiment: &Experiment,
     args: &AgainstArgs,
@@ -176,10 +180,10 @@ fn refused(name: &str, error: Refused) -> Failed {
     Failed::usage(format!("--against {name}: {error}")).hint(error.hint)
 }
 
-/// The file that flags make, as if it lay in this folder, and its plan.
+/// The file made from flags, as if it were in this folder, and its plan.
 ///
 /// # Errors
-/// If it has problems, which are shown in full, each at its flag.
+/// If it has problems, which are printed in full, each at its flag.
 pub fn drafted(draft: &Draft, folder: &Path) -> Result<(Written, Plan), Failed> {
     let written = draft.write();
     let plan = made(&written, folder, None)?;
@@ -198,7 +202,7 @@ fn made(written: &Written, folder: &Path, against: Option<&Against>) -> Result<P
     Ok(plan)
 }
 
-/// Shows all problems of a file and gives the error that sums them up.
+/// Prints all problems of a file and returns an error that summarizes them.
 pub fn shown(path: &Path, text: &str, problems: &[Problem]) -> Failed {
     let path = path.display().to_string();
     let one = |problem: &Problem| one(Some((&path, text, problem.span.clone())), problem);
@@ -206,7 +210,7 @@ pub fn shown(path: &Path, text: &str, problems: &[Problem]) -> Failed {
     Failed::usage(format!("{path}: {}, nothing was started", many(problems.len() as u64, "problem")))
 }
 
-/// A problem at its place: the name of a text, the text, and the bytes of it that it is about.
+/// A problem at its place: the name of a text, the text, and the byte range.
 fn one(place: Option<(&str, &str, Range<usize>)>, problem: &Problem) -> String {
     let title = Level::ERROR.primary_title(problem.message.as_str());
     let mut group = match place {

@@ -1,4 +1,5 @@
-//! `proofload explain`: what the findings of a report mean, from docs/validity.md, and other pages of docs that the binary carries.
+//! `proofload explain`: explanations of a report's findings, from docs/validity.md, and other pages of the
+//! documentation in the binary.
 
 use clap::Args;
 use model::Check;
@@ -23,7 +24,7 @@ pub const PAGES: &[(&str, &str)] = pages! {
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Numbers or names of checks, such as V8 or errors, or one page of the documentation, such as
-    /// methodology; without any, all checks are listed
+    /// methodology [default: list all checks]
     #[arg(value_name = "NUMBER")]
     checks: Vec<String>,
     #[command(flatten)]

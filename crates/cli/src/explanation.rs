@@ -1,5 +1,6 @@
-//! From a record's captures to the explanation beside them: `explanation.json`, from which every report is drawn, and the page
-//! `flame.html`. Here files are read and written; what they mean is `explain`'s work, how it looks `report`'s.
+//! Creates the explanation of a record from its captures: `explanation.json`, from which every report is
+//! drawn, and the page `flame.html`. This module reads and writes files. `explain` interprets them, and
+//! `report` presents them.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -14,13 +15,13 @@ use report::bytes;
 use crate::exit::Failed;
 use crate::print;
 
-/// The flame graphs, in the record's folder.
+/// File name of the flame graphs in the record's folder.
 pub const FLAME: &str = report::page::FLAME_PAGE;
-/// Larger than any: it has a tree for each variant and service, pruned of nothing.
+/// Larger than any explanation, which has a complete tree for each variant and service.
 const EXPLANATION_BYTES_MAX: u64 = 1 << 30;
 
-/// Makes the explanation of a record that has captures, and leaves it with its page in the record's folder. What cannot be written
-/// is told, and is no error: the raw profiles are there, and the explanation can be made again.
+/// Creates the explanation of a record with captures, and writes it with its page to the record's folder.
+/// Write errors are printed but not returned, because it can be created again from the raw profiles.
 pub fn keep(record: &Record) -> Option<Explanation> {
     if record.captures.is_empty() {
         return None;
@@ -32,14 +33,14 @@ pub fn keep(record: &Record) -> Option<Explanation> {
         Some(Interval { value: found.value, low: found.low, high: found.high })
     };
     let explanation = explain::explain(record, &measured, &Files::of(&record.directory));
-    // Plain values with text keys cannot fail to become JSON.
+    // Plain values with string keys always convert to JSON.
     let json = serde_json::to_vec(&explanation).unwrap_or_default();
     write(&record.directory.join(EXPLANATION), &json);
     write(&record.directory.join(FLAME), flames(record, &explanation).as_bytes());
     Some(explanation)
 }
 
-/// Whether the flame graphs in a record's folder are those that this program draws.
+/// Whether the flame graphs in a record's folder are the ones that this program draws.
 pub fn has_flames(record: &Record, explanation: &Explanation) -> bool {
     let page = flames(record, explanation);
     let there = plan::read_file(&record.directory.join(FLAME), page.len() as u64);
@@ -52,7 +53,7 @@ pub fn flames(record: &Record, explanation: &Explanation) -> String {
     ::explain::flame::page(explanation, plan.question.as_ref().unwrap_or(&plan.name))
 }
 
-/// The explanation that lies beside a record; `None` where there is none, or only one that cannot be read, which is told.
+/// Reads the explanation beside a record. `None` if there is none, or if it cannot be read, which is printed.
 pub fn kept(directory: &Path) -> Option<Explanation> {
     let path = directory.join(EXPLANATION);
     let read = plan::read_file(&path, EXPLANATION_BYTES_MAX);
@@ -69,7 +70,7 @@ pub fn kept(directory: &Path) -> Option<Explanation> {
     kept.map_err(told).ok()
 }
 
-/// The explanation beside a record, made where there is none yet, or anew.
+/// Reads the explanation beside a record, or creates it if there is none or `again` is set.
 pub fn kept_or_made(record: &Record, again: bool) -> Result<Explanation, Failed> {
     let kept = if again { None } else { kept(&record.directory) };
     kept.or_else(|| keep(record)).ok_or_else(|| {
@@ -94,17 +95,17 @@ fn profiles_bytes(record: &Record) -> f64 {
     files.map(|file| file.bytes).sum::<u64>() as f64
 }
 
-// Files for whoever explains: of the record, and of services where they still are. It reads, with limits, and never follows a name
-// out of a record or onto a network.
+// Files for explanations: files of the record, and source files of services that still exist. It reads with
+// limits, and never follows a name out of a record or to the network.
 
-/// The largest profile that is read. Half an hour of a busy process at a sample a millisecond has less.
+/// Maximum size of a profile. Half an hour of a busy process with a sample per millisecond is smaller.
 pub const PROFILE_BYTES_MAX: u64 = 512 << 20;
 const SCRIPT_BYTES_MAX: u64 = 64 << 20;
 const MAP_BYTES_MAX: u64 = 128 << 20;
-/// What a script says in front of the place of its source map.
+/// Precedes the location of a source map in a script.
 const MAPPING: &str = "sourceMappingURL=";
 
-/// The files of a record's folder, and those of the machine for names.
+/// The files of a record's folder, and the machine's files for names.
 #[derive(Debug)]
 pub struct Files {
     directory: PathBuf,
@@ -118,7 +119,7 @@ impl Files {
 
 impl Source for Files {
     fn file(&self, path: &str) -> Result<Vec<u8>, String> {
-        // A record may come from anywhere: what it names lies in its folder, or is not read.
+        // Records are untrusted: files outside of its folder are not read.
         let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         if !inside || path.is_empty() {
             return Err(format!("{path}: lies outside of the record"));
@@ -147,10 +148,10 @@ impl Source for Files {
                 let map = STANDARD.decode(data).ok().filter(|_| form.ends_with(";base64"))?;
                 Some((map, script.to_owned()))
             }
-            // Nothing is fetched from anywhere.
+            // Nothing is fetched.
             None if named.is_empty() || named.contains("://") => None,
             None => {
-                // It is an address: it may have a query, and compilers write a blank as %20.
+                // It is a URL: it may have a query, and compilers write a space as %20.
                 let file = percent_decoded(named.split(['?', '#']).next()?);
                 let file = path.parent()?.join(String::from_utf8(file).ok()?);
                 Some((plan::read_file(&file, MAP_BYTES_MAX).ok()?, file.to_str()?.to_owned()))

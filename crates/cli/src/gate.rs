@@ -1,4 +1,5 @@
-//! `proofload gate`, and what `run --gate` does with a record once it is there: limits that pass, fail or are inconclusive, as an exit code.
+//! `proofload gate`, and `run --gate` after the run: limits that pass, fail or are inconclusive, as an exit
+//! code.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -15,7 +16,7 @@ use crate::exit::{self, BROKEN, Failed, INTERRUPTED, OPEN, VOID};
 use crate::print::{self, FormArgs};
 use crate::{live, records, report as reports, run};
 
-/// The runner of GitHub Actions throws away the summary of a step that is larger than a mebibyte.
+/// GitHub Actions discards a step summary larger than a mebibyte.
 const SUMMARY_BYTES_MAX: u64 = 1_000_000;
 
 /// Flags of `gate`.
@@ -29,16 +30,16 @@ pub struct GateArgs {
     form: FormArgs,
 }
 
-/// Flags that say which limits there are, and what becomes of the answer.
+/// Flags that define limits and the output of the result.
 #[derive(Debug, Args)]
 pub struct Flags {
-    /// Largest allowed change for the worse of each metric that gets a verdict, for example 3%
+    /// Largest permitted change for the worse of each metric that gets a verdict, for example 3%
     #[arg(long, value_name = "PERCENT", value_parser = plan::percentage)]
     max_regression: Option<f64>,
-    /// A limit besides those of the file, for example "p99 < 50ms" or "throughput > -3%"; may be given several times
+    /// An additional limit, for example "p99 < 50ms" or "throughput > -3%". May be repeated
     #[arg(long = "limit", value_name = "LIMIT", value_parser = plan::limit)]
     pub limits: Vec<Limit>,
-    /// Exit 0 instead of 5 if a limit is inconclusive, though it is not proven
+    /// Exit 0 instead of 5 if a limit is inconclusive, although it is not proven
     #[arg(long)]
     allow_open: bool,
     /// In GitHub Actions, write no step summary and no annotations
@@ -62,15 +63,15 @@ impl Flags {
         ])
     }
 
-    /// These flags, where they ask for a gate. To tell nobody of it asks for none.
+    /// These flags, if they request a gate. `--no-github` alone does not.
     pub fn asked(&self) -> Option<&Flags> {
         let Flags { max_regression, limits, allow_open, no_github: _ } = self;
         (max_regression.is_some() || !limits.is_empty() || *allow_open).then_some(self)
     }
 
-    /// The flags with which `run` holds the saved file's limits the same way; none where none was given.
+    /// The flags with which `run` applies the saved file's limits in the same way. Empty if none was given.
     pub fn again(&self) -> Vec<String> {
-        // Limits are in the file; whom it tells is no part of what is held.
+        // Limits are in the file, and the output is not part of the check.
         let Flags { max_regression, limits: _, allow_open, no_github: _ } = self;
         let mut words = Vec::from_iter(self.asked().map(|_| "--gate".to_owned()));
         if let Some(share) = max_regression {
@@ -80,7 +81,8 @@ impl Flags {
         words
     }
 
-    /// The same limits as keys of the experiment file's `[gate]`; a largest regression depends on the plan, and is none.
+    /// The limits as keys of the experiment file's `[gate]`. A maximum regression depends on the plan and is
+    /// not included.
     pub fn settings(&self) -> Vec<Setting> {
         let mut settings: Vec<Setting> = Vec::new();
         for limit in &self.limits {
@@ -97,11 +99,11 @@ impl Flags {
 }
 
 pub fn run(args: &GateArgs) -> anyhow::Result<u8> {
-    let record = records::opened(&args.record)?;
-    let mut plan = record.header.plan.clone();
-    prepare(&mut plan, &args.flags)?;
+    let mut record = records::opened(&args.record)?;
+    // Limits decide what is judged, and so what makes a record invalid.
+    prepare(&mut record.header.plan, &args.flags)?;
     let conclusion = analysis::conclude(&record);
-    let gate = analysis::gated(&record, &conclusion, &plan.gate);
+    let gate = analysis::gated(&record, &conclusion, &record.header.plan.gate);
     let gated = Gated { record: &record, gate: &gate, allow_open: args.flags.allow_open };
     let form = args.form.form();
     print::report(&gated, form, None)?;
@@ -111,7 +113,7 @@ pub fn run(args: &GateArgs) -> anyhow::Result<u8> {
     Ok(code(&gated, &conclusion))
 }
 
-/// Prints the report of a run that has just ended, and below it what its limits came to.
+/// Prints the report of a run that has just ended, followed by the results of its limits.
 pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow::Result<u8> {
     let conclusion = analysis::conclude(record);
     let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
@@ -119,7 +121,7 @@ pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow:
     let form = run.form.form();
     let is_text = !run.events && *form == report::TEXT;
     if run.events {
-        // The report was the last event of the run itself.
+        // The report was the last event of the run.
         print::data(&live::gate_event(record, gated.data()))?;
     } else if *form == report::JUNIT {
         print::report(&gated, form, None)?;
@@ -138,20 +140,21 @@ pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow:
     Ok(code(&gated, &conclusion))
 }
 
-/// Tells what the limits came to. Beside what is for programs that is talk: the exit code says it.
+/// Prints the results of the limits. With output for programs this is only a message, because the exit code
+/// has the result.
 pub fn tell(gated: &Gated<'_>) {
     if !print::is_quiet() {
         print::coloured(report::text(&gated.document(), print::WIDTH).trim_end());
     }
 }
 
-/// Adds the limits of the flags to the plan's, and makes sure that each is about something that is measured. Where there are none, the margin
-/// is what a change for the worse may have.
+/// Adds the limits of the flags to the plan's, and checks that each is measured. Without any limits, the
+/// margin is the limit for a change for the worse.
 pub fn prepare(plan: &mut Plan, flags: &Flags) -> Result<(), Failed> {
     let regression = flags.max_regression.map(|share| plan::max_regression(&plan.design, share));
     let limits = flags.limits.iter().map(|limit| GateEntry { limit: *limit, of: None, line: None });
     for entry in regression.into_iter().flatten().chain(limits) {
-        // A record has the limits of the flags that it was made with.
+        // A record already contains the limits from its flags.
         if !plan.gate.iter().any(|known| known.limit == entry.limit && known.of.is_none()) {
             plan.gate.push(entry);
         }
@@ -208,7 +211,8 @@ pub fn code(gated: &Gated<'_>, conclusion: &Conclusion) -> u8 {
     }
 }
 
-/// Tells GitHub Actions where it runs us: appends the report to the step's summary, and prints annotations where the runner reads them: on stdout, if that holds no other data.
+/// Reports to GitHub Actions if it runs this program: appends the report to the step's summary, and prints
+/// annotations for the runner, on stdout if that contains no other data.
 fn tell_github(gated: &Gated<'_>, stdout_is_free: bool) -> Result<(), Failed> {
     if let Some(path) = env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty())
         && let Err(error) = append(Path::new(&path), gated)
@@ -217,7 +221,7 @@ fn tell_github(gated: &Gated<'_>, stdout_is_free: bool) -> Result<(), Failed> {
     }
     if print::is_read_by_runner() {
         let annotations = gated.annotations(file_of(&gated.record.header.experiment).as_deref());
-        // The runner reads both streams, and programs that take our JSON only the one.
+        // The runner reads both streams, while programs that read our JSON only read stdout.
         print::annotations(&annotations, stdout_is_free)?;
     }
     Ok(())
@@ -234,7 +238,7 @@ fn append(path: &Path, gated: &Gated<'_>) -> io::Result<()> {
     OpenOptions::new().create(true).append(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// The experiment file as the repository has it; `None` where it lies elsewhere, or stands for a command.
+/// The experiment file as a path in the repository. `None` if it is outside, or stands for a command.
 fn file_of(experiment: &str) -> Option<String> {
     let path = Path::new(experiment);
     let path = path.strip_prefix("./").unwrap_or(path);

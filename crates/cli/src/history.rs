@@ -1,5 +1,5 @@
-//! `proofload history`: records as a list, one in short, two side by side, an experiment over time. Where levels change is `analysis`' work,
-//! how it looks `report`'s.
+//! `proofload history`: a list of records, a summary of one, a comparison of two, an experiment over time.
+//! `analysis` detects changes of level, and `report` does the layout.
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
@@ -26,7 +26,7 @@ use crate::exit::{Failed, SELF, USAGE, VOID};
 use crate::print::{self, FormArgs};
 use crate::records;
 
-/// Records that a list shows where nothing else is asked for.
+/// Default number of records in a list.
 const LIMIT: usize = 40;
 
 /// Flags of `history`.
@@ -41,15 +41,15 @@ pub struct HistoryArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// List the records, the newest first; the same as `history` alone
+    /// List the records, newest first (the default of `history`)
     List(ListArgs),
-    /// Show one record in short: what came of it, what is in its folder, what to do with it
+    /// Show a summary of one record: its result, its files, and what to do with it
     Show(ShowArgs),
     /// Compare the figures of two records of one machine
     ///
-    /// The ratio of each variant that both have, with an interval from how other runs of the same plan differ. The runs were not
-    /// interleaved, so changes of the machine between them count too. For records of two machines no figure is shown, and the exit code
-    /// is 4.
+    /// Prints the ratio of each variant that both have, with an interval from the differences between other
+    /// runs of the same plan. The runs were not interleaved, so changes of the machine between them count
+    /// too. For records of two machines no figure is shown, and the exit code is 4.
     Compare(CompareArgs),
     /// Show each comparison and each variant of an experiment over time, and where their level changes
     Trend(TrendArgs),
@@ -59,10 +59,10 @@ enum What {
 struct ListArgs {
     /// Only records of this experiment
     experiment: Option<String>,
-    /// Only records made since then: 30d, 12h, 2026-11-01
+    /// Only records made since this time: 30d, 12h, 2026-11-01
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// At most so many, the newest; 0 for all [default: 40, and all in other forms than text]
+    /// Maximum number of records, newest first. 0 for all [default: 40, and all in other formats than text]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     #[command(flatten)]
@@ -125,7 +125,7 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Of a record that cannot be read the name is all there is to tell by.
+/// A record that cannot be read is matched by its name.
 fn is_of(listed: &Listed<'_>, experiment: &str) -> bool {
     match listed.found {
         Ok(found) => found.experiment == experiment,
@@ -145,7 +145,7 @@ fn show(args: &ShowArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// All records. What is wrong with keeping their summaries is told.
+/// All records. Problems with storing their summaries are printed.
 fn gathered() -> anyhow::Result<Gathered> {
     let root = records::root();
     let gathered = gather(root).map_err(|error| {
@@ -164,7 +164,8 @@ fn gathered() -> anyhow::Result<Gathered> {
     Ok(gathered)
 }
 
-/// Each record with the letters of its machine among all, the oldest first, so that letters stay when records are added.
+/// Records with the letters of their machines, assigned from the oldest record on, so that letters do not
+/// change when records are added.
 fn marked(history: &Gathered) -> Vec<Listed<'_>> {
     let readable = history.entries.iter().filter_map(|entry| entry.found.as_deref().ok());
     let mut numbers = machines(readable.map(|found| &found.environment)).into_iter();
@@ -178,7 +179,7 @@ fn listed_of(entry: &Entry, machine: Option<String>) -> Listed<'_> {
     Listed { name: &entry.name, created: &entry.created, found, running: entry.running, machine }
 }
 
-/// Refuses an experiment of which there is no record.
+/// Rejects an experiment without records.
 fn known(history: &Gathered, experiment: &str) -> Result<(), Failed> {
     let names = history.entries.iter().filter_map(|entry| entry.found.as_deref().ok());
     let names = distinct(names.map(|found| found.experiment.as_str()));
@@ -195,13 +196,13 @@ fn known(history: &Gathered, experiment: &str) -> Result<(), Failed> {
     Err(Failed::usage(message).hint(hint))
 }
 
-/// Names in their order, each once.
+/// Sorted names without duplicates.
 fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     names.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// What lies in a record's folder, with sizes: by name, folders with a stroke behind their names and all that is below them. Links are not
-/// followed: they lead out of it.
+/// Files in a record's folder with their sizes, by name. Folders have a slash after the name and the total
+/// size. Links are not followed, because they lead out of the folder.
 fn files(directory: &Path) -> Vec<(String, u64)> {
     let one = |entry: fs::DirEntry| {
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -212,7 +213,7 @@ fn files(directory: &Path) -> Vec<(String, u64)> {
     BTreeSet::from_iter(entries.map(one)).into_iter().collect()
 }
 
-/// As records tell when they were made: RFC 3339 in UTC, so that texts compare as times do.
+/// The time in the format of records, RFC 3339 in UTC, so that texts compare like times.
 fn since(text: &str) -> Result<String, Failed> {
     at(text, Timestamp::now()).map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()).ok_or_else(|| {
         Failed::usage(format!("--since: `{text}` is neither a length of time nor a date"))
@@ -223,9 +224,9 @@ fn since(text: &str) -> Result<String, Failed> {
 fn at(text: &str, now: Timestamp) -> Option<Timestamp> {
     let ago = |span: Span| now.to_zoned(TimeZone::UTC).checked_sub(span).map(|then| then.timestamp());
     let length = text.parse::<Span>().ok().filter(|span| !span.is_negative());
-    // Further back than the calendar goes: all records.
+    // Earlier than the calendar permits: all records.
     let length = length.map(|span| ago(span).unwrap_or(Timestamp::UNIX_EPOCH));
-    // The parser of dates takes a time without a zone too, and forgets it.
+    // The date parser would accept a time without a zone, and ignore it.
     let is_date = text.chars().all(|c| c.is_ascii_digit() || c == '-');
     let date =
         || Some(text.parse::<Date>().ok().filter(|_| is_date)?.to_zoned(TimeZone::UTC).ok()?.timestamp());
@@ -235,7 +236,8 @@ fn at(text: &str, now: Timestamp) -> Option<Timestamp> {
 /// Flags of `history compare`.
 #[derive(Debug, Args)]
 struct CompareArgs {
-    /// The earlier record: its folder, `latest~1` for the one before the newest, its name, or an experiment's name for its newest
+    /// The earlier record: its folder, `latest~1` for the one before the newest, its name, or an experiment's
+    /// name for its newest
     before: PathBuf,
     /// The later record, likewise
     #[arg(default_value = "latest")]
@@ -250,7 +252,7 @@ pub fn compare(before: &Path, after: &Path, form: &Form) -> anyhow::Result<u8> {
         let problem = format!("{}: both are this record", before.directory.display());
         return Err(Failed::usage(problem).hint("`latest~1` is the one before the newest").into());
     }
-    // Where there is no folder of records nobody knows how much runs differ.
+    // Without a folder of records, the variation between runs is unknown.
     let history = gathered().ok();
     let known =
         history.iter().flat_map(|history| &history.entries).filter_map(|entry| entry.found.as_deref().ok());
@@ -266,21 +268,22 @@ pub fn compare(before: &Path, after: &Path, form: &Form) -> anyhow::Result<u8> {
 struct TrendArgs {
     /// Name of the experiment
     experiment: String,
-    /// throughput, cpu_per_request, peak_memory, capacity, p50, p90, p99 or p99.9 [default: that of the newest record's verdict]
+    /// throughput, cpu_per_request, peak_memory, capacity, p50, p90, p99 or p99.9 [default: the metric of the
+    /// newest record's verdict]
     #[arg(long, value_name = "NAME", value_parser = metric)]
     metric: Option<Metric>,
-    /// Only this variant, and the comparisons that it is in
+    /// Only this variant, and its comparisons
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
-    /// The machine, by its letter in `proofload history` [default: that of the newest record]
+    /// The machine, by its letter in `proofload history` [default: the machine of the newest record]
     #[arg(long, value_name = "LETTER")]
     machine: Option<String>,
-    /// At most so many records one below the other, the newest; 0 for all
+    /// Maximum number of records that are listed, newest first. 0 for all
     #[arg(long, value_name = "N", default_value_t = 30)]
     limit: usize,
     #[command(flatten)]
     form: FormArgs,
-    /// The same as --format csv: one row a point
+    /// The same as --format csv: one row for each point
     #[arg(long, conflicts_with_all = ["json", "format"])]
     csv: bool,
 }
@@ -332,8 +335,8 @@ fn no_machine(asked: &str, marks: &[&str]) -> Failed {
         .hint(format!("they were made on {}; `proofload history` tells what these are", marks.join(", ")))
 }
 
-/// Where nothing is left to show: because no record has what was asked for, and which there is. Where records are void or unfinished that
-/// is told by what is printed.
+/// Reports an empty trend if no record has the requested metric or variant, with the available ones. Void and
+/// unfinished records are reported in the output.
 fn missing(dated: &[Dated<'_>], asked: Asked<'_>, trend: &Trend) -> Result<(), Failed> {
     let figures = || dated.iter().flat_map(|dated| &dated.essentials.figures);
     let compared = || dated.iter().flat_map(|dated| &dated.essentials.compared);
@@ -352,9 +355,10 @@ fn missing(dated: &[Dated<'_>], asked: Asked<'_>, trend: &Trend) -> Result<(), F
     Ok(())
 }
 
-// All records below a folder with their essentials: by their summaries, and where one has none that holds, by reading it.
+// All records below a folder with their essentials: from their summaries, or read again if a summary is
+// missing or outdated.
 
-/// Whoever waits longer for records to be read wants to know for what.
+/// After this time the progress of reading is shown.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// All records below a folder.
@@ -362,27 +366,27 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Gathered {
     /// Each record, the oldest first.
     pub entries: Vec<Entry>,
-    /// Records that were read, because they were new or had changed.
+    /// Number of records that were read because they were new or changed.
     pub read: usize,
     /// Why some of these will be read again, if they will.
     pub unkept: Option<String>,
 }
 
-/// A record, or a folder that begins as one does.
+/// A record, or a folder that looks like one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// Name of its folder.
     pub name: String,
-    /// When it was made, RFC 3339 in UTC; of one that cannot be read when its header was last changed.
+    /// When it was made, RFC 3339 in UTC. If it cannot be read, when its header was last changed.
     pub created: String,
-    /// What is in it, or what is wrong with it.
+    /// Its essentials, or the error.
     pub found: Found,
-    /// Whether a run is writing it right now.
+    /// Whether a run is writing it at the moment.
     pub running: bool,
 }
 
 impl Entry {
-    /// Its place in time, also where a clock was set back: the same by which `latest` goes.
+    /// Its position in time, also if a clock was set back. `latest` uses the same order.
     fn order(&self) -> (String, u32) {
         let told = self.found.as_ref().ok().and_then(|found| found.order.clone());
         told.unwrap_or_else(|| (self.created.clone(), 0))
@@ -392,7 +396,7 @@ impl Entry {
 /// Essentials, or why there are none.
 type Found = Result<Box<Essentials>, String>;
 
-/// Gathers them. Whatever summaries say, what is given back is what lies there now.
+/// Collects all records. Summaries are only used if they match the current files.
 pub fn gather(root: &Path) -> io::Result<Gathered> {
     let summarised = |folder: Folder| {
         let found: Option<Found> = folder.summary(&made_by());
@@ -416,14 +420,14 @@ pub fn gather(root: &Path) -> io::Result<Gathered> {
     Ok(Gathered { entries, read, unkept })
 }
 
-/// Leaves the summary of a run that has ended, so that no list need read it. Without it the first list does.
+/// Writes the summary of a run that has ended. Otherwise the first list creates it.
 pub fn keep(record: &Record, conclusion: &Conclusion) {
     let Some(folder) = Folder::at(record.directory.clone()) else { return };
     let found: Found = Ok(Box::new(Essentials::of(record, conclusion)));
     let _ = folder.keep_summary(&made_by(), &found);
 }
 
-/// Another version of Proofload may conclude otherwise.
+/// Another version of Proofload may conclude differently.
 fn made_by() -> String {
     format!("{} essentials {ESSENTIALS_VERSION}", env!("CARGO_PKG_VERSION"))
 }
@@ -439,7 +443,8 @@ fn entry(folder: Folder, found: Found) -> Entry {
     }
 }
 
-/// Reads a record and keeps its summary; beside what does not open none is kept, for that is no folder of ours.
+/// Reads a record and stores its summary. Nothing is written to a folder that does not open, because it may
+/// not be a record.
 fn read_and_kept(folder: Folder) -> (Folder, Found, io::Result<()>) {
     match record::open(&folder.directory) {
         Err(error) => (folder, Err(error.to_string()), Ok(())),
@@ -451,7 +456,8 @@ fn read_and_kept(folder: Folder) -> (Folder, Found, io::Result<()>) {
     }
 }
 
-/// A record that was edited by hand may contradict itself in ways that nobody foresaw, and must not take the others with it.
+/// A record that was edited by hand may be inconsistent in unforeseen ways, and must not prevent the others
+/// from being listed.
 fn concluded(record: &Record) -> Found {
     let essentials = || Box::new(Essentials::of(record, &analysis::conclude(record)));
     panic::catch_unwind(panic::AssertUnwindSafe(essentials)).map_err(|_| {
@@ -460,7 +466,7 @@ fn concluded(record: &Record) -> Found {
     })
 }
 
-/// Does this to each on all processors, in any order. `seen` hears how many are done.
+/// Runs `work` for each item on all processors, in any order. `seen` receives the number of finished items.
 fn on_all_processors<T: Send, R: Send>(
     all: Vec<T>,
     work: &(impl Fn(T) -> R + Sync),
@@ -481,7 +487,7 @@ fn on_all_processors<T: Send, R: Send>(
     done.into_inner().unwrap_or_else(PoisonError::into_inner).0
 }
 
-/// Shows how many records are read: nothing, unless it takes long enough to wonder.
+/// Shows the number of records read, if it takes long enough.
 fn waiting(of: usize) -> impl FnMut(usize) {
     let (begun, mut told, mut bar) = (Instant::now(), false, ProgressBar::hidden());
     move |done| {

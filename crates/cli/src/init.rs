@@ -1,4 +1,5 @@
-//! `proofload init`: an experiment file for the service of this folder, which was started once to see that it responds and where.
+//! `proofload init`: writes an experiment file for the service in this folder, after starting it once to
+//! check that it responds and where.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,7 +20,7 @@ use crate::{WARDEN, experiment, print, run, signals};
 
 /// The mode of an experiment file without secrets.
 const PUBLIC: u32 = 0o666;
-/// How long the first response may take.
+/// Timeout of the first response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const TEMPLATE: &str = r#"# An experiment: what is started, what is varied, what is asked. `proofload run --dry-run` says what it would do, `proofload run` does it.
@@ -51,12 +52,12 @@ pub struct InitArgs {
     /// The folder to look at
     #[arg(default_value = ".")]
     folder: PathBuf,
-    /// Do not start what is found
+    /// Do not start the service
     #[arg(long)]
     no_start: bool,
 }
 
-/// What a start showed.
+/// Result of the start.
 struct Seen {
     /// Status of the response to GET /.
     status: Option<u16>,
@@ -164,13 +165,14 @@ fn draft(folder: &Path, service: &Service, seen: Option<&Seen>) -> Draft {
     }
 }
 
-/// Starts the first variant once, asks it for `/`, and stops it. What keeps it from starting is given; what keeps us from trying is an error.
+/// Starts the first variant once, sends a request for `/`, and stops it. The inner error is a failed start.
+/// The outer error prevented the attempt.
 fn started(folder: &Path, service: &Service) -> anyhow::Result<Result<Seen, services::Error>> {
     let (_, plan) = experiment::drafted(&draft(folder, service, None), folder)?;
     let app = &plan.variants[0].services[0];
     let command = app.command().map(|started| started.command.join(" ")).unwrap_or_default();
     print::tell!("starting once: {}", plan::masked(None, &command));
-    // From here on Ctrl-C would leave the folder of logs.
+    // From here on Ctrl-C would leave the folder with logs.
     let stop = Stop::default();
     signals::stop_on_first(stop.clone(), "stopping; once more to leave at once")?;
     let logs = machine::temporary_folder()?;
@@ -204,25 +206,26 @@ fn status(address: SocketAddr) -> Option<u16> {
     std::str::from_utf8(&head).ok()?.rsplit(' ').next()?.parse().ok()
 }
 
-// What a folder says of the service in it: the files that say how it is started, one after the other. It reads and starts nothing.
+// Finds the service of a folder from the files that describe its start, in order. It reads files and starts
+// nothing.
 
-/// A service, and the first question about it.
+/// A service, and a first question about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Service {
-    /// The file that says so, and where in it.
+    /// The file that describes it, and the place in the file.
     pub from: String,
     pub question: &'static str,
-    /// Names and commands; the first is started once.
+    /// Names and commands. The first one is started once.
     pub variants: Vec<(&'static str, DraftSource)>,
 }
 
 type Finder = fn(&Path, &str) -> Result<Service, String>;
 
-/// Larger than any file that a person wrote.
+/// Larger than any hand-written file.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 const COMPOSE_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Files in the order in which they are asked, each with what is read from it.
+/// Files in order of precedence, each with its parser.
 const FILES: [(&str, Finder); 12] = [
     ("Procfile", procfile),
     ("package.json", package_json),
@@ -238,7 +241,7 @@ const FILES: [(&str, Finder); 12] = [
     ("docker-compose.yml", |folder, _| compose(folder, "docker-compose.yml")),
 ];
 
-/// Looks at a folder: the first service that is found, or what was looked for, and what came of it, a line each.
+/// Examines a folder. Returns the first service found, or one line for each file with the reason.
 pub fn look(folder: &Path) -> Result<Service, Vec<String>> {
     let mut lines = Vec::new();
     for (name, finder) in FILES {
@@ -259,7 +262,7 @@ fn source(env: Vec<(String, String)>, words: &[impl ToString]) -> DraftSource {
     DraftSource::Command { env, words: words.iter().map(ToString::to_string).collect() }
 }
 
-/// A service on Node.js, asked about what is forgotten most.
+/// A Node.js service, with a question about the setting that is forgotten most often.
 fn node(from: &str, words: &[impl ToString], env: &[(String, String)]) -> Result<Service, String> {
     let others = env.iter().filter(|(name, _)| name != "NODE_ENV").cloned();
     let variant = |mode: &'static str| {
@@ -271,7 +274,7 @@ fn node(from: &str, words: &[impl ToString], env: &[(String, String)]) -> Result
     Ok(Service { from: from.to_owned(), question, variants })
 }
 
-/// A service about which no setting is known that matters: the first question is about its code.
+/// A service without a known important setting: the first question is about its code.
 fn alone(from: &str, source: DraftSource) -> Service {
     let question = "What can it do, and does a change make it faster? (proofload run --against REF)";
     Service { from: from.to_owned(), question, variants: vec![("as it is", source)] }
@@ -281,18 +284,18 @@ fn package_json(folder: &Path, text: &str) -> Result<Service, String> {
     let package: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     if let Some(start) = package["scripts"]["start"].as_str() {
         let from = format!("package.json, scripts.start: {start}");
-        // What they set for the program would undo what the variants set.
+        // Variables set in the script would override the variants' values.
         let setters = ["cross-env ", "env "];
         let behind = setters.iter().find_map(|setter| start.trim_start().strip_prefix(setter));
         let plain = behind.filter(|rest| !rest.starts_with('-')).unwrap_or(start);
         let Ok(DraftSource::Command { env, mut words }) = DraftSource::command(&doubled(plain)) else {
             return node(&from, &["npm", "start"], &[]);
         };
-        // What a shell fills in only a shell can.
+        // Only a shell can expand these.
         if plain.contains(['$', '`']) {
             return node(&from, &["npm", "start"], &[]);
         }
-        // npm's own processes would be measured along with the service.
+        // Starting through npm would measure npm's own processes along with the service.
         let own = Path::new("node_modules/.bin").join(&words[0]);
         if folder.join(&own).exists() {
             words[0] = own.display().to_string();
@@ -314,7 +317,7 @@ fn procfile(_: &Path, text: &str) -> Result<Service, String> {
     let source = match DraftSource::command(&line) {
         Ok(source) if !line.contains(['$', '`']) => source,
         Err(error) if shell_words(&line).is_none() => return Err(format!("web: {error}")),
-        // What a shell fills in only a shell can, and Procfiles are for one.
+        // Only a shell can expand these, and Procfiles are written for one.
         _ => in_shell(&line),
     };
     let from = format!("Procfile, web: {line}");
@@ -330,7 +333,8 @@ fn shell_words(line: &str) -> Option<Vec<String>> {
     plan::words(line).filter(|words| !words.is_empty())
 }
 
-/// A line that a shell starts. Where it is one command the shell makes room for it: it would be measured along with the service.
+/// A command line for a shell. A single command is run with `exec`, so that the shell is not measured along
+/// with the service.
 fn in_shell(line: &str) -> DraftSource {
     let is_one = !line.contains(['&', '|', ';', '`', '<', '>']) && !line.contains("$(");
     let is_set = line.split_whitespace().next().is_some_and(|word| word.contains('='));
@@ -339,12 +343,12 @@ fn in_shell(line: &str) -> DraftSource {
     source(Vec::new(), &["sh".to_owned(), "-c".to_owned(), line])
 }
 
-/// A command with its braces as an experiment file has them.
+/// A command with its braces escaped for an experiment file.
 fn doubled(command: &str) -> String {
     command.replace('{', "{{")
 }
 
-/// The same with the port where a shell would fill it in: `$PORT`, `${PORT}`, `${PORT:-3000}`.
+/// Replaces the port variables of a shell: `$PORT`, `${PORT}`, `${PORT:-3000}`.
 fn with_port(command: &str) -> String {
     let mut parts = command.split("${PORT");
     let first = doubled(parts.next().unwrap_or_default());
@@ -361,10 +365,10 @@ fn with_port(command: &str) -> String {
     parts.fold(first, |filled, part| filled + if is_longer(part) { "$PORT" } else { "{port}" } + part)
 }
 
-/// Programs that containers have as their first process, for a command of its own behind them.
+/// Init programs of containers, which are followed by the actual command.
 const INITS: [&str; 3] = ["tini", "dumb-init", "catatonit"];
 
-/// What the last stage starts: its ENTRYPOINT with CMD behind it, unless a shell starts that, which ignores CMD.
+/// The command of the last stage: its ENTRYPOINT followed by CMD. The shell form of ENTRYPOINT ignores CMD.
 fn dockerfile(_: &Path, text: &str) -> Result<Service, String> {
     let text = text.replace('\r', "").replace("\\\n", " ");
     let mut stage: BTreeMap<String, &str> = BTreeMap::new();
@@ -401,7 +405,8 @@ fn dockerfile(_: &Path, text: &str) -> Result<Service, String> {
     Ok(alone(&from, source(env, &words)))
 }
 
-/// The project's first service that is reached from outside. Compose reads its file itself: what is merged and filled in is its business.
+/// The project's first service with a published port. Compose reads its file itself, because it merges files
+/// and expands variables.
 fn compose(folder: &Path, file: &str) -> Result<Service, String> {
     let mut command = machine::command("docker");
     command.args(["compose", "--file", file, "config", "--format", "json"]).current_dir(folder);
@@ -432,7 +437,7 @@ fn go(folder: &Path, _: &str) -> Result<Service, String> {
     Ok(alone(&format!("go.mod, {first}"), source(Vec::new(), &["go", "run", &first])))
 }
 
-/// What lies in a folder, in no order.
+/// Entries of a folder, in no order.
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
@@ -452,7 +457,7 @@ fn cargo(folder: &Path, text: &str) -> Result<Service, String> {
 fn python(folder: &Path, text: &str) -> Result<Service, String> {
     let (app, is_wsgi) = application(folder).ok_or("no .py file here that makes an application")?;
     let [uvicorn, gunicorn] = ["uvicorn", "gunicorn"].map(|server| text.contains(server));
-    // gunicorn's own workers speak WSGI alone.
+    // gunicorn's own workers only speak WSGI.
     let (from, listens): (&str, &[&str]) = if uvicorn && !(gunicorn && is_wsgi) {
         ("uvicorn", &["--port", "{port}"])
     } else if gunicorn {
@@ -468,7 +473,8 @@ fn python(folder: &Path, text: &str) -> Result<Service, String> {
     })
 }
 
-/// `main:app`: a file here, and the variable that holds what frameworks make; and whether that speaks WSGI, and not ASGI.
+/// `main:app`: a file in the folder and the variable with the framework's application, and whether that uses
+/// WSGI instead of ASGI.
 fn application(folder: &Path) -> Option<(String, bool)> {
     const WSGI: [&str; 2] = ["Flask(", "get_wsgi_application("];
     const ASGI: [&str; 5] = ["FastAPI(", "Starlette(", "Quart(", "Litestar(", "Sanic("];
@@ -477,7 +483,7 @@ fn application(folder: &Path) -> Option<(String, bool)> {
         let text = plan::read_text(path, FILE_BYTES_MAX).ok()?;
         let (variable, is_wsgi) = text.lines().find_map(|line| {
             let (name, made) = line.split_once('=')?;
-            // Its type may stand behind a colon.
+            // Its type may follow a colon.
             let name = name.split(':').next().unwrap_or(name);
             let is_name = !name.starts_with(char::is_whitespace);
             let is_made = |makers: &[&str]| makers.iter().any(|maker| made.trim().starts_with(maker));
@@ -493,7 +499,7 @@ mod tests {
 
     use super::*;
 
-    /// What is found in a folder of these files.
+    /// Result for a folder with these files.
     fn found(files: &[(&str, &str)]) -> String {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {

@@ -1,7 +1,8 @@
-//! What is shown while an experiment runs: a view that renews itself on a terminal, plain lines elsewhere, events for other programs.
+//! Live output of a running experiment: a self-updating view on a terminal, plain lines elsewhere, events for
+//! other programs.
 //!
-//! All three are drawn from one fold over what the lab tells ([`State`]). Must not: hold the lab up, or take time within a slice that
-//! could be taken between two.
+//! All three are drawn from one fold over the lab's updates ([`State`]). This module must not block the lab,
+//! or take time within a slice that could be taken between two.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, IsTerminal};
@@ -37,7 +38,7 @@ mod events;
 mod screen;
 mod terminal;
 
-/// A run as it is shown: by a view, by lines, or where the terminal has the events by neither.
+/// Display of a run: a view, lines, or neither if events go to the terminal.
 pub struct Live {
     screen: Screen,
     view: Option<JoinHandle<()>>,
@@ -46,14 +47,14 @@ pub struct Live {
 }
 
 impl Live {
-    /// Begins to show a run: on stderr by what that is, and as `events` on stdout if they are wanted.
+    /// Starts the display: on stderr depending on its type, and as `events` on stdout on request.
     pub fn begin(header: &Header, record: PathBuf, events: bool) -> io::Result<Live> {
         let (screen, woken) = Screen::new(State::of(header.clone()))?;
         let events = events.then(Stream::begin).transpose()?;
         if let Some(stream) = &events {
             stream.send(&events::started(header, &record));
         }
-        // Where both go to one terminal, a view would stand in the midst of the events.
+        // If both go to one terminal, a view would be mixed with the events.
         let shared = events.is_some() && io::stdout().is_terminal();
         let renews = !shared && !print::is_quiet() && can_renew();
         let styled = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
@@ -75,23 +76,24 @@ impl Live {
         events.iter().for_each(|stream| lines.iter().for_each(|line| stream.send(line)));
     }
 
-    /// What tells something beside what renews itself, from any thread.
+    /// Prints messages above the view, from any thread.
     pub fn screen(&self) -> Screen {
         self.screen.clone()
     }
 
-    /// Takes the view away and puts the terminal back, so that the report stands alone. What is told from now on is told as it is.
+    /// Removes the view and restores the terminal, so that only the report remains. Later messages are
+    /// printed directly.
     pub fn clear(&mut self) {
         let Some(view) = self.view.take() else { return };
         self.screen.end();
-        // One that panicked has put the terminal back already.
+        // A thread that panicked has already restored the terminal.
         let _ = view.join();
     }
 
     /// Sends the last events: how the run ended, and its report.
     ///
     /// # Errors
-    /// If stdout could not be written, but for a reader that went away.
+    /// If stdout could not be written, except for a closed pipe.
     pub fn finish(mut self, record: &Record, report: impl FnOnce() -> Value) -> io::Result<()> {
         let Some(stream) = self.events.take() else { return Ok(()) };
         stream.send(&events::ended(record));
@@ -106,55 +108,57 @@ impl Drop for Live {
     }
 }
 
-/// The event that follows those of a run with a gate, as a line.
+/// The last event of a run with a gate, as a line.
 pub fn gate_event(record: &Record, gate: Value) -> String {
-    // As with every event: plain structs cannot fail to become JSON.
+    // As with every event, plain structs always convert to JSON.
     let line = serde_json::to_string(&events::afterwards(record, What::Gate { gate })).unwrap_or_default();
     model::text::inert(line) + "\n"
 }
 
-/// Whether stderr is a terminal on which lines can be renewed.
+/// Whether stderr is a terminal that supports updating lines.
 fn can_renew() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     io::stderr().is_terminal() && !dumb && terminal::size().is_some()
 }
 
-// What a run has shown so far, as a value: a fold over the events that a record is a fold over, and over what is under way.
+// The state of a run so far: a fold over the record's events, and over the current activity.
 //
-// The live view, plain lines and events for other programs are all drawn from it. Must not: read a clock, or judge anything.
+// The live view, plain lines and events for other programs are all drawn from it. This module does not read a
+// clock or judge anything.
 
-/// Slices of a variant that are kept: more than the widest sparkline has room for.
+/// Number of stored slices of a variant: more than the widest sparkline shows.
 const KEPT_MAX: usize = 240;
 
-/// Everything that is shown of a run.
+/// Displayed state of a run.
 pub struct State {
-    /// What the record has by now, without slices and captures: there are thousands of the ones, and nobody looks at the others here.
+    /// The record so far, without slices and captures: there are thousands of slices, and captures are not
+    /// shown.
     pub record: Record,
-    /// What follows from the blocks that count; before there is one, from none.
+    /// Conclusion from the blocks that count, also before the first one.
     pub conclusion: Conclusion,
-    /// Seconds since the run began.
+    /// Seconds since the start of the run.
     pub elapsed_s: f64,
-    /// Seconds that it may still take at the most.
+    /// Maximum remaining seconds.
     pub left_s: f64,
-    /// Slices in this block that every variant has by now.
+    /// Number of slices in this block that every variant has so far.
     pub slices_in_block: u32,
-    /// What is under way, in words.
+    /// Current activity, in words.
     pub doing: String,
-    /// Each variant with what its slices gave.
+    /// Each variant with the results of its slices.
     pub variants: Vec<Trace>,
-    /// Requests that there were to send in measured slices.
+    /// Number of requests due in measured slices.
     pub requests: u64,
-    /// Those among them that did not end in an expected response.
+    /// Number of these that did not end in an expected response.
     pub failed: u64,
     /// CPU steal in the last slice, 0 to 1.
     pub steal_share: f64,
-    /// In which ways requests failed, and how often.
+    /// Number of failed requests by kind of failure.
     ways: BTreeMap<String, u64>,
-    /// Indices of all variants, that first which was measured last.
+    /// Indices of all variants, the most recently measured first.
     pub latest: Vec<usize>,
 }
 
-/// A variant and what its measured slices gave, in order.
+/// A variant and the results of its measured slices, in order.
 pub struct Trace {
     pub name: String,
     /// The figures of the last slices.
@@ -162,7 +166,7 @@ pub struct Trace {
 }
 
 impl State {
-    /// The state of a run in which nothing has happened yet.
+    /// The initial state of a run.
     pub fn of(header: Header) -> State {
         let variants = header.plan.variants.iter();
         let trace = |of: &plan::Variant| Trace { name: of.name.clone(), slices: VecDeque::new() };
@@ -189,22 +193,22 @@ impl State {
         &self.record.header.plan
     }
 
-    /// Whether nothing that tells who is ahead may be shown before the end.
+    /// Whether figures that show which variant leads are withheld until the end.
     pub fn is_withheld(&self) -> bool {
         self.plan().design.looks.waits_for_end()
     }
 
-    /// Number of the block under way, from 1; 0 before the first.
+    /// Number of the current block, from 1. 0 before the first.
     pub fn block(&self) -> u32 {
         self.record.blocks.last().map_or(0, |block| block.number)
     }
 
-    /// The variants of the block under way, in the order in which they are started.
+    /// The variants of the current block, in starting order.
     fn order(&self) -> &[usize] {
         self.record.blocks.last().map(|block| block.order.as_slice()).unwrap_or_default()
     }
 
-    /// Seconds since the run began, and those that it may still take, so many after the last update.
+    /// Seconds since the start of the run, and maximum remaining seconds, `since_s` after the last update.
     pub fn times(&self, since_s: f64) -> (f64, f64) {
         (self.elapsed_s + since_s, (self.left_s - since_s).max(0.0))
     }
@@ -213,13 +217,13 @@ impl State {
         self.variants.get(variant).map(|trace| trace.name.as_str()).unwrap_or_default()
     }
 
-    /// Each comparison, once for each metric that gets a verdict, with what it is called.
+    /// Each comparison with its name, once for each metric that gets a verdict.
     pub fn comparisons(&self) -> impl Iterator<Item = (String, &Comparison)> {
         let comparisons = self.conclusion.comparisons.iter();
         comparisons.map(|one| (report::compared_as(&self.conclusion, one), one))
     }
 
-    /// The most frequent way in which requests failed, and how often.
+    /// The most frequent kind of failure, with its count.
     pub fn most_frequent_failure(&self) -> Option<(&str, u64)> {
         let (way, count) = self.ways.iter().max_by_key(|(_, count)| **count)?;
         Some((way, *count))
@@ -246,7 +250,7 @@ impl State {
 
     fn slice(&mut self, slice: &Slice) {
         self.steal_share = slice.machine.steal_share_max();
-        // Warm-ups are no part of any figure.
+        // Warm-ups are not part of any figure.
         if !slice.kind.counts() {
             return;
         }
@@ -258,7 +262,7 @@ impl State {
         if trace.slices.len() > KEPT_MAX {
             trace.slices.pop_front();
         }
-        // Those of a pass are told together. What is decided is in no block any more.
+        // Slices of one pass are reported together. Decided variants are in no further block.
         self.slices_in_block += u32::from(self.order().first() == Some(&slice.variant));
     }
 
@@ -281,27 +285,28 @@ impl State {
     }
 }
 
-/// The quantiles that are told of a slice, in per cent.
+/// The quantiles of a slice that are shown, in per cent.
 pub const PERCENT: [f64; 3] = [50.0, 90.0, 99.0];
 
 /// A quantile of the times of a slice.
 #[derive(Serialize, JsonSchema)]
 pub struct SliceQuantile {
-    /// Which.
+    /// The percentage.
     pub percent: f64,
     /// Microseconds.
     pub us: f64,
-    /// Whether that is a lower bound, because requests got no response.
+    /// Whether the value is a lower bound, because requests got no response.
     pub at_least: bool,
 }
 
-/// What is shown of a slice.
+/// Displayed figures of a slice.
 pub struct Figures {
     /// Successful responses per second of its window.
     pub rate_per_s: f64,
-    /// Of [`PERCENT`] those that rest on enough requests: response times in open loop, in closed loop service times.
+    /// The quantiles of [`PERCENT`] with enough requests: response times in open loop, service times in
+    /// closed loop.
     pub times: Vec<SliceQuantile>,
-    /// Requests that there were to send.
+    /// Number of requests due.
     pub requests: u64,
 }
 
@@ -321,20 +326,21 @@ impl Figures {
         }
     }
 
-    /// The time at this quantile in microseconds; `None` where the slice has too few requests for it.
+    /// The time at this quantile in microseconds. `None` if the slice has too few requests for it.
     pub fn us(&self, percent: f64) -> Option<f64> {
         self.times.iter().find(|timed| timed.percent == percent).map(|timed| timed.us)
     }
 }
 
-// What is told of a run in words: what is under way, what is said once where it happens, and the lines where nobody has a terminal. Pure.
+// Texts about a run: the current activity, notices when something happens, and lines without a terminal.
+// Pure.
 
-/// Between two lines that only tell that the run goes on: a log of ten minutes is to stay readable.
+/// Minimum time between two progress lines, to keep a log of ten minutes readable.
 const EVERY_S: f64 = 5.0;
-/// Variants whose last rates a line has room for.
+/// Maximum number of variants whose last rates are in a line.
 const VARIANTS_MAX: usize = 6;
 
-/// What is under way from now on; `None` where that stays as it was.
+/// The activity that starts now. `None` if it does not change.
 pub fn doing(state: &State, news: News<'_>) -> Option<String> {
     Some(match news {
         News::Event(event) => match event {
@@ -398,7 +404,7 @@ pub fn captured(kind: CaptureKind) -> &'static str {
     }
 }
 
-/// What is worth a sentence of its own; `None` for most news.
+/// A notice for news that deserves one. `None` for most news.
 pub fn said(state: &State, news: News<'_>) -> Option<String> {
     Some(match news {
         News::Event(Event::TrialStarted(started)) => return found(state, started),
@@ -444,7 +450,7 @@ pub fn said(state: &State, news: News<'_>) -> Option<String> {
     })
 }
 
-/// Services that do not listen where they were told to; told once, for from then on they are expected there.
+/// Services that do not listen on the assigned port. Reported once, because later starts expect them there.
 pub fn found(state: &State, started: &TrialStarted) -> Option<String> {
     let variant = state.name(started.variant);
     let line = |service: &ServiceStarted| {
@@ -461,7 +467,7 @@ pub fn found(state: &State, started: &TrialStarted) -> Option<String> {
         ))
     };
     let mut lines: Vec<String> = started.services.iter().filter_map(line).collect();
-    // Block 0 looks for ports.
+    // Block 0 searches for ports.
     let is_search =
         started.block == 0 && started.services.iter().any(|service| !service.other_ports.is_empty());
     let shared = lab::shared_port(state.plan()).filter(|_| is_search || !lines.is_empty());
@@ -478,12 +484,12 @@ pub fn found(state: &State, started: &TrialStarted) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// For how long something has gone on; nothing as it begins.
+/// The duration of an activity so far. Empty when it begins.
 fn so_long(for_now: Duration) -> String {
     if for_now.is_zero() { String::new() } else { format!(", {}", seconds(for_now.as_secs_f64())) }
 }
 
-/// Names, of many the first ones.
+/// The first few names.
 fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     const NAMED_MAX: usize = 4;
     let rest = names.len().saturating_sub(NAMED_MAX);
@@ -491,11 +497,11 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     if rest > 0 { format!("{named} and {rest} more") } else { named }
 }
 
-/// Where a run is, so many seconds after its last update, in a line: block, time passed, time left.
+/// Position of the run `since_s` after its last update, in a line: block, time passed, time left.
 pub fn position(state: &State, since_s: f64) -> String {
     let (elapsed_s, left_s) = state.times(since_s);
     let dropped = state.record.blocks_dropped();
-    // Those that were dropped are replaced, so that there will be as many more.
+    // Dropped blocks are replaced, so the total grows.
     let of = state.record.blocks_planned.map(|blocks| format!(" of about {}", blocks + dropped));
     let dropped = if dropped > 0 { format!(", {dropped} dropped") } else { String::new() };
     let left = if left_s > 0.0 { format!(", at most {} left", seconds(left_s)) } else { String::new() };
@@ -515,20 +521,20 @@ fn rate_line(chosen: &RateChosen) -> String {
     }
 }
 
-/// The run as lines, where nobody has a terminal: one a block, and between them one now and then.
+/// Output as lines, without a terminal: one for each block, and some in between.
 #[derive(Default)]
 pub struct Plain {
-    /// When the last line was told, in seconds of the run.
+    /// Time of the last line, in seconds of the run.
     told_s: f64,
     /// Whether slices have ended since then.
     news: bool,
 }
 
 impl Plain {
-    /// The line that follows from an update which `state` has taken in; `None` for most.
+    /// The line for an update that `state` has taken in. `None` for most updates.
     pub fn line(&mut self, state: &State, update: &Update<'_>) -> Option<String> {
         match update.news {
-            // As they begin only: how long they take is told when they are done.
+            // Only their start. Their duration is reported at the end.
             News::Progress(Progress::Preparing { doing: Preparing::Making(for_now), .. })
             | News::Progress(Progress::Connecting(Connecting { for_now, .. })) => {
                 return for_now.is_zero().then(|| state.doing.clone());
@@ -540,7 +546,7 @@ impl Plain {
                 return Some(position(state, 0.0) + &estimates.collect::<String>());
             }
             News::Event(Event::Slice(_)) => self.news = true,
-            // All slices that ended together are known once the next thing begins.
+            // All slices that ended together are known when the next activity begins.
             News::Progress(Progress::Trial { .. })
                 if self.news && state.elapsed_s - self.told_s >= EVERY_S =>
             {
@@ -560,7 +566,7 @@ fn going_on(state: &State) -> String {
     };
     let mut rates: Vec<String> = state.latest.iter().filter_map(last).take(VARIANTS_MAX).collect();
     rates.sort();
-    // What each gives tells who is ahead.
+    // The variants' rates show which one leads.
     let hidden = state.is_withheld() || rates.is_empty();
     let rates = if hidden { String::new() } else { format!(" · {}", rates.join(", ")) };
     let failed = match state.failed {

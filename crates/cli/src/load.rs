@@ -1,7 +1,7 @@
-//! `proofload load`: loads one URL, as with wrk, or several requests of it, and prints what came of it.
+//! `proofload load`: loads one URL like wrk, or several requests of a host, and prints the results.
 //!
-//! Its flags make a plan with one variant that is measured and compared with nothing; the lab runs it, `analysis` judges it and `report`
-//! shows it, as with every plan.
+//! Its flags define a plan with one variant and no comparison. The lab runs it, `analysis` judges it and
+//! `report` presents it, as with every plan.
 
 use std::io::{self, IsTerminal};
 use std::net::TcpListener;
@@ -29,10 +29,10 @@ use crate::{elsewhere, experiment, gate, preflight, print, records, signals, sur
 
 mod flags;
 
-/// What is told when a signal asks to stop.
+/// Message when a signal requests a stop.
 const STOPPING: &str = "stopping; once more to leave at once";
 
-/// The tools whose command lines are understood, by their names.
+/// Names of tools whose command lines are supported.
 fn compatible() -> impl TypedValueParser<Value = Tool> {
     PossibleValuesParser::new(Tool::compatible().map(Tool::name)).try_map(|name| {
         Tool::compatible().find(|tool| tool.name() == name).ok_or("not a tool whose command lines are known")
@@ -43,7 +43,7 @@ fn compatible() -> impl TypedValueParser<Value = Tool> {
 #[derive(Debug, Args)]
 #[command(after_help = flags::EXAMPLES)]
 pub struct LoadArgs {
-    /// What to request: http://HOST:PORT/PATH or https://HOST:PORT/PATH
+    /// URL to request: http://HOST:PORT/PATH or https://HOST:PORT/PATH
     #[arg(required_unless_present_any = ["tool", "theirs"])]
     url: Option<String>,
     #[command(flatten)]
@@ -59,16 +59,16 @@ pub struct LoadArgs {
     /// Do not ask before loading a host that may be another machine
     #[arg(long)]
     yes: bool,
-    /// Take another tool's command line, and say what differs: --as wrk -- -t2 -c64 URL
+    /// Take another tool's command line, and print the differences: --as wrk -- -t2 -c64 URL
     #[arg(long = "as", value_parser = compatible(), value_name = "TOOL", help_heading = "Other tools")]
     tool: Option<Tool>,
-    /// With --as: that tool's command line, just as it is
+    /// With --as: that tool's command line, unchanged
     #[arg(last = true, value_name = "ARGUMENTS", help_heading = "Other tools")]
     theirs: Vec<String>,
 }
 
 impl LoadArgs {
-    /// The URL, which may stand behind `--`: there it is no flag, whatever it begins with.
+    /// The URL, which may follow `--`, where it is no flag whatever it begins with.
     fn url(&self) -> Result<&str, Failed> {
         match (&self.url, self.theirs.as_slice()) {
             (Some(url), []) | (None, [url]) => Ok(url),
@@ -96,18 +96,18 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> 
     if !limits.is_empty() {
         gate::prepare(&mut plan, &gate::Flags::of(limits))?;
     }
-    // Before there are files, which Ctrl-C would leave.
+    // Before files exist, which Ctrl-C would leave behind.
     let agreed = elsewhere::agree(&plan, args.yes)?;
     let (record, result) = measured((plan, agreed), args, prometheus)?;
     if matches!(record.end(), Some(EndReason::LoadRefused(_))) {
-        // Nothing was sent, and a report has nothing to show.
+        // Nothing was sent, so there is nothing to report.
         return run::end(result, exit::USAGE);
     }
     let code = shown(&record, args, form, differences)?;
     run::end(result, code)
 }
 
-/// Has the plan run, and leaves its record in a new folder, with reports, where it is to be kept.
+/// Runs the plan. If requested, stores its record in a new folder, with reports.
 fn measured(
     (plan, agreed): (Plan, elsewhere::Agreed),
     args: &LoadArgs,
@@ -136,7 +136,7 @@ fn measured(
     Ok((record, result))
 }
 
-/// Prints the report, and below it what its limits came to.
+/// Prints the report, followed by the results of its limits.
 fn shown(record: &Record, args: &LoadArgs, form: &Form, differences: &[Difference]) -> anyhow::Result<u8> {
     let conclusion = analysis::conclude(record);
     let windows = analysis::measurement(record).map(|measured| measured.windows).unwrap_or_default();
@@ -170,9 +170,10 @@ fn shown(record: &Record, args: &LoadArgs, form: &Form, differences: &[Differenc
     Ok(gate::code(&gated, &conclusion))
 }
 
-// From flags to a plan with one variant: a service that runs already, its load, and a measurement. Judges nothing that plans judge.
+// Converts flags to a plan with one variant: a running service, its load, and a measurement. Checks of plans
+// are not repeated.
 
-/// The plan. Whether anybody listens where it leads is not asked yet.
+/// Creates the plan, without checking whether anything listens at the target.
 fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
     let text = args.url()?;
     let refused = |problem| Failed::usage(format!("{}: {problem}", plan::quotable(text)));
@@ -189,7 +190,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
         (load.tls, load.sources) = (tls.clone(), sources.clone());
         variant.expect = expect.clone();
         for service in &mut variant.services {
-            // Whether it is there is seen before, and no request is sent that nobody asked for.
+            // Whether it listens is checked before. No additional request is sent.
             service.ready = Ready::Tcp;
         }
         check_users(load, args)?;
@@ -200,7 +201,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
     Ok(plan)
 }
 
-/// Refuses flags with which a connection cannot be a user.
+/// Rejects flags with which a connection cannot be a user.
 fn check_users(load: &Load, args: &LoadArgs) -> Result<(), Failed> {
     let refused = |problem: &str, hint: &str| Err(Failed::usage(problem).hint(hint));
     match load.think {
@@ -220,7 +221,7 @@ fn check_users(load: &Load, args: &LoadArgs) -> Result<(), Failed> {
     }
 }
 
-/// The plan of a file that says where and how long, all else as it usually is.
+/// The plan of a file with target and duration, and defaults for everything else.
 fn draft(args: &LoadArgs, url: &Url) -> Result<Plan, Failed> {
     let place = args.connection.place(url);
     let origin = Url { place, path: "/".to_owned(), secure: url.secure }.origin();
@@ -232,10 +233,11 @@ fn draft(args: &LoadArgs, url: &Url) -> Result<Plan, Failed> {
     Ok(experiment::drafted(&draft, Path::new("."))?.1)
 }
 
-// `load --as TOOL`: the other tool's command line typed again as ours. What it means is known in `foreign`; this reads
-// what was typed, tells what it became, and says which differences mattered in a run.
+// `load --as TOOL`: converts the other tool's command line to ours. `foreign` knows its meaning. This module
+// reads the arguments, prints the conversion, and reports which differences mattered in a run.
 
-/// Our flags for the command line after `--`, and how the figures differ from what that tool would show.
+/// Converts the command line after `--` to our flags. Also returns how the figures differ from the other
+/// tool's.
 fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<Difference>)> {
     if args.theirs.is_empty() || args.url.is_some() {
         let name = tool.name();
@@ -259,7 +261,7 @@ fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<Differen
     Ok((args, translation.differences))
 }
 
-/// `load` by itself. Of flags that say the same thing the last one counts, so that those before `--` win.
+/// The command `load` alone. If a flag occurs twice, the last one counts, so that flags before `--` win.
 fn parser() -> Command {
     let command = Command::new("proofload load").no_binary_name(true).args_override_self(true);
     LoadArgs::augment_args(command)
@@ -267,7 +269,7 @@ fn parser() -> Command {
         .mut_arg("requests", |requests| requests.overrides_with("duration"))
 }
 
-/// What of the differences mattered in this run.
+/// The differences that mattered in this run.
 fn mattering(differences: &[Difference], windows: &[Window<'_>]) -> Vec<String> {
     let sum = |of: fn(&Counts) -> u64| windows.iter().map(|window| of(&window.slice.counts)).sum::<u64>();
     let came = Came {
@@ -281,7 +283,7 @@ fn mattering(differences: &[Difference], windows: &[Window<'_>]) -> Vec<String> 
     mattering.map(|difference| difference.text.clone()).collect()
 }
 
-/// Clap's own words without its usage: the command line that they are about has just been printed.
+/// Clap's message without its usage: the command line that it is about has just been printed.
 fn refused(error: &clap::Error, tool: Tool) -> Failed {
     let text = error.to_string();
     let problem = text.split("\n\nUsage:").next().unwrap_or(&text);
@@ -289,8 +291,8 @@ fn refused(error: &clap::Error, tool: Tool) -> Failed {
     Failed::usage(problem).hint(format!("above stands what {}'s command line became", tool.name()))
 }
 
-/// The flags that stand before `--` but for `--as` and `--records`, which is in force already: they stay in force. `typed` is all
-/// that follows `load`.
+/// The flags before `--` except `--as` and `--records`, which is already in effect. `typed` is everything
+/// after `load`.
 fn given_before(typed: impl Iterator<Item = String>) -> Vec<String> {
     let mut given = Vec::new();
     let mut typed = typed.take_while(|argument| argument != "--");
@@ -304,29 +306,30 @@ fn given_before(typed: impl Iterator<Item = String>) -> Vec<String> {
     given
 }
 
-// What is shown of a measurement while it runs: what it waits for, a bar on a terminal, and a line for each step of several.
+// Display of a measurement in progress: the current wait, a bar on a terminal, and a line for each of several
+// steps.
 
-/// Shorter runs are over before anybody has read a bar.
+/// Shorter runs do not show a bar.
 const SHOWN_FROM: Duration = Duration::from_secs(2);
-/// What takes longer to be ready is told.
+/// A longer wait for readiness is reported.
 const PATIENCE: Duration = Duration::from_secs(2);
 const RENEWED_EVERY: Duration = Duration::from_millis(100);
 const BY_TIME: &str = "{wide_bar} {msg}";
 const BY_COUNT: &str = "{wide_bar} {human_pos} of {human_len} responses, {eta} left";
 
-/// A measurement as it is shown.
+/// The display of a measurement.
 struct Watch {
     plan: Plan,
-    /// Slices that are over.
+    /// Number of finished slices.
     done: usize,
     /// Dropped when something happens.
     waiting: Option<Sender<()>>,
-    /// The bar, which goes with the first of these.
+    /// The bar, which ends when the sender is dropped.
     bar: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Watch {
-    /// Begins to show the measurement of a plan that has one, whose slices tell `stop` how far they are.
+    /// Starts the display of a plan's measurement, whose slices report their progress to `stop`.
     fn begin(plan: Plan, stop: Stop) -> Watch {
         let shown = plan.measure.as_ref().filter(|_| io::stderr().is_terminal() && !print::is_quiet());
         let bar = shown.and_then(|measure| bar(measure, stop));
@@ -354,16 +357,16 @@ impl Watch {
         }
     }
 
-    /// Takes the bar away, so that the report stands alone.
+    /// Removes the bar, so that only the report remains.
     fn end(self) {
         if let Some((until, thread)) = self.bar {
             drop(until);
-            // It has nothing to say.
+            // The thread returns nothing.
             let _ = thread.join();
         }
     }
 
-    /// A slice is over: whoever waits for the others sees how it went.
+    /// Reports a finished slice, for users who wait for the others.
     fn over(&mut self, slice: &Slice) {
         let counts = &slice.counts;
         let slices = self.plan.measure.as_ref().map_or(1, Measure::slices);
@@ -389,7 +392,7 @@ impl Watch {
     }
 }
 
-/// A bar that a thread of its own renews, until what is returned with it is dropped.
+/// A bar that a thread updates until the returned sender is dropped.
 fn bar(measure: &Measure, stop: Stop) -> Option<(Sender<()>, JoinHandle<()>)> {
     let until = measure.until;
     let (length, template) = match until {
@@ -404,7 +407,7 @@ fn bar(measure: &Measure, stop: Stop) -> Option<(Sender<()>, JoinHandle<()>)> {
         while over.recv_timeout(RENEWED_EVERY) == Err(RecvTimeoutError::Timeout) {
             let elapsed = began.elapsed();
             match until {
-                // The count of a run that may be short appears once it is not.
+                // The count of a possibly short run is shown after a while.
                 Until::Requests(_) if elapsed < SHOWN_FROM => {}
                 Until::Requests(_) => bar.set_position(stop.responses()),
                 Until::Elapsed(_) => {
@@ -421,7 +424,7 @@ fn bar(measure: &Measure, stop: Stop) -> Option<(Sender<()>, JoinHandle<()>)> {
     Some((sender, thread::Builder::new().name("bar".into()).spawn(renew).ok()?))
 }
 
-/// Tells what a variant waits for once [`PATIENCE`] is over, unless what is returned has been dropped by then.
+/// Reports what a variant waits for after [`PATIENCE`], unless the returned sender was dropped before.
 fn awaited(variant: &Variant) -> Option<Sender<()>> {
     let entry = variant.entry_service()?;
     let (origin, limit) = (entry.url()?.origin(), seconds(entry.ready_timeout.as_secs_f64()));
@@ -431,7 +434,7 @@ fn awaited(variant: &Variant) -> Option<Sender<()>> {
             print::tell!("waiting for {origin} to be ready, for up to {limit}");
         }
     };
-    // Without a thread nothing is told.
+    // Without a thread nothing is reported.
     let _ = thread::Builder::new().name("patience".into()).spawn(tell);
     Some(waiting)
 }

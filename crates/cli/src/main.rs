@@ -1,4 +1,4 @@
-//! The binary `proofload`: flags, what is printed, exit codes. Everything else is the other crates' work.
+//! The binary `proofload`: flags, output, exit codes. Other crates do the rest.
 
 mod capacity;
 mod compare;
@@ -34,16 +34,16 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// The hidden subcommand under which this binary guards a service; see [`services::warden_main`].
+/// The hidden subcommand with which this binary supervises a service. See [`services::warden_main`].
 pub const WARDEN: &str = "__warden";
-/// The subcommand under which this binary works for another one elsewhere; see [`remote_agent`].
+/// The subcommand with which this binary works for another machine's Proofload. See [`remote_agent`].
 pub const REMOTE_AGENT: &str = "remote-agent";
 
 /// Says which web service is faster, by how much, and when the experiment allows no conclusion.
 #[derive(Debug, Parser)]
 #[command(name = "proofload", version)]
 pub struct Cli {
-    /// Folder in which records are made and found, instead of ./records or what PROOFLOAD_RECORDS says
+    /// Folder for records [default: PROOFLOAD_RECORDS, or ./records]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
     records: Option<PathBuf>,
     #[command(subcommand)]
@@ -54,9 +54,9 @@ pub struct Cli {
 enum Command {
     /// Compare services by the commands that start them, without a file
     ///
-    /// Measures and reports as `run` does; --save writes the experiment file.
+    /// Measures and reports as `run` does. --save writes the experiment file.
     Compare(Box<compare::CompareArgs>),
-    /// Run an experiment file and print the verdicts; --dry-run says what it would do
+    /// Run an experiment file and print the verdicts. --dry-run only describes it
     Run(run::RunArgs),
     /// Find the highest request rate at which services keep an SLO
     ///
@@ -66,42 +66,45 @@ enum Command {
     Load(Box<load::LoadArgs>),
     /// Find the settings that make a service faster, by experiment
     ///
-    /// Tries the advice that applies (versions, processes, memory, allocators, …) and what --try names, and confirms the best choice on
-    /// fresh runs that had no part in choosing it. Nothing of yours is changed.
+    /// Tries the applicable advice (versions, processes, memory, allocators, …) and the settings of --try,
+    /// and confirms the best choice on fresh runs that had no part in choosing it. None of your files are
+    /// changed.
     Tune(Box<tune::TuneArgs>),
     /// Write an experiment file for the service in this folder
     ///
-    /// Reads package.json, Procfile, Dockerfile, compose.yaml, go.mod, pyproject.toml, requirements.txt and Cargo.toml, starts what it finds
-    /// once, and writes proofload.toml, the default file of `run`. It asks a first question that fits, with comments.
+    /// Reads package.json, Procfile, Dockerfile, compose.yaml, go.mod, pyproject.toml, requirements.txt and
+    /// Cargo.toml, starts the detected service once, and writes proofload.toml, the default file of `run`.
+    /// The file has comments and a suitable first question.
     Init(init::InitArgs),
-    /// Print or open the report of a record, or of what wrk, ab, k6 and others printed
+    /// Print or open the report of a record, or of the output of wrk, ab, k6 and others
     Report(report::ReportArgs),
     /// List records, compare two, or show an experiment over time
     History(history::HistoryArgs),
-    /// Tell where the CPU time goes: by package, function and line
+    /// Show where the CPU time goes: by package, function and line
     ///
     /// From a record made with --explain, services that it starts, or profiles of node, V8 and DevTools.
     /// `proofload profile diff A B` compares two.
     Profile(Box<profile::ProfileArgs>),
-    /// Explain findings by number, such as V20: what was seen, why it matters, what to do
+    /// Explain findings by number, such as V20: the observation, why it matters, what to do
     Explain(explain::ExplainArgs),
     /// Judge a record by limits: pass, fail or inconclusive, as an exit code
     ///
-    /// Limits are those of [gate] in the experiment file and of flags. A limit passes or fails only if the whole interval
-    /// says so. Exit codes: 0 all pass; 1 one fails; 4 the measurement is invalid; 5 none fails, but one is inconclusive.
+    /// Limits come from [gate] in the experiment file and from flags. A limit passes or fails only if the
+    /// whole interval is on one side of it. Exit codes: 0 all pass, 1 one fails, 4 the measurement is
+    /// invalid, 5 none fails, but one is inconclusive.
     Gate(gate::GateArgs),
     /// List what disturbs measurements on this machine, and how to fix it
     ///
-    /// Processors, frequency, steal, clock, memory, limits, rights and what else is running, the worst first, each with its figures
-    /// and the command that helps. Changes nothing, takes two seconds.
+    /// Processors, frequency, steal, clock, memory, limits, permissions and other running programs, most
+    /// severe first, each with its figures and a command that helps. Changes nothing, takes two seconds.
     Doctor(doctor::DoctorArgs),
     /// Generate load or run services for a Proofload on another machine
     ///
-    /// Proofload starts it there. Messages go over stdin and stdout. It ends with stdin, and whatever runs
-    /// with it.
+    /// Proofload starts it there. Messages use stdin and stdout. When stdin is closed, it ends with
+    /// everything that it started.
     #[command(hide = true)]
     RemoteAgent(remote_agent::RemoteAgentArgs),
-    /// Write a mix file of the requests that access logs or HAR files have
+    /// Write a mix file from the requests in access logs or HAR files
     #[command(hide = true)]
     Mix(mix::MixArgs),
     /// Print the JSON Schema of the experiment file, for editors, or of the report as JSON
@@ -117,7 +120,7 @@ enum Command {
 
 fn main() -> ExitCode {
     signals::outlive_file_limit();
-    // Before clap: a warden must start fast and knows no flags.
+    // Before clap: a warden must start fast and has no flags.
     let first = std::env::args_os().nth(1);
     if first.as_deref() == Some(OsStr::new(WARDEN)) {
         return services::warden_main();

@@ -1,5 +1,5 @@
-//! `proofload mix`: a mix file of the requests that access logs and HAR files have. Reads and writes files; which requests are alike, and what
-//! of them is masked, is `foreign`'s matter.
+//! `proofload mix`: writes a mix file from the requests in access logs and HAR files. It reads and writes
+//! files. `foreign` groups the requests and masks secrets.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -24,28 +24,29 @@ Examples:
   Older logs too:
     zcat -f access.log* | proofload mix -";
 
-/// Bytes read at a time; what a file is is told by the first of them.
+/// Bytes read at a time. The first ones determine the format.
 const PIECE: usize = 64 << 10;
-/// A request in an experiment has no greater one.
+/// Maximum weight of a request in an experiment.
 const WEIGHT_MAX: f64 = 1e6;
 
 /// Flags of `mix`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MixArgs {
-    /// Access logs (combined, or a JSON object in each line) or HAR files; - is stdin
+    /// Access logs (combined, or one JSON object per line) or HAR files. - is stdin
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// The mix file, made new; rows of values go beside it
+    /// The mix file to create. Files with rows of values are put beside it
     #[arg(short, long, default_value = "mix.toml")]
     out: PathBuf,
-    /// The most frequent requests that are taken, those that differ in ids alone being one
+    /// Number of the most frequent requests to include. Requests that differ only in IDs count as one
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=32), value_name = "N")]
     top: u8,
-    /// Take requests that may change something too, such as POST. Logs have no bodies
+    /// Include requests that may change something, such as POST. Logs have no bodies
     #[arg(long = "unsafe")]
     with_unsafe: bool,
-    /// Keep values of queries, and paths with what looks like a token. Otherwise only numbers of up to four digits, and ids in paths
+    /// Keep values of queries, and paths that seem to contain a token. Without it, only numbers of up to four
+    /// digits, and IDs in paths, are kept
     #[arg(long = "values")]
     with_values: bool,
 }
@@ -77,7 +78,7 @@ fn read(mix: &mut Mix, path: &Path) -> io::Result<&'static str> {
     }
 }
 
-/// What is not in the mix, and what to do about it.
+/// Requests that are not in the mix, with hints.
 fn left_out(of: &LeftOut) -> Vec<String> {
     let mut told = Vec::new();
     if of.bad > 0 {
@@ -116,7 +117,7 @@ fn tell(args: &MixArgs, mix: &Mix, kinds: &[Kind]) {
     print::tell!("next: `proofload load http://127.0.0.1:PORT --mix {file}{rate}`");
 }
 
-/// Writes rows, and then the mix file, which is read as `load` will read it.
+/// Writes rows, and then the mix file, which is parsed as `load` will do.
 fn write(args: &MixArgs, mix: &Mix, kinds: &[Kind]) -> anyhow::Result<()> {
     let folder = args.out.parent().unwrap_or(Path::new(""));
     let stem = args.out.file_stem().unwrap_or_default().to_string_lossy();
@@ -130,16 +131,16 @@ fn write(args: &MixArgs, mix: &Mix, kinds: &[Kind]) -> anyhow::Result<()> {
         files.extend(file.as_ref().map(|file| (folder.join(file), kind)));
         text += &entry((number, kind), file.as_deref(), scale);
     }
-    // None is made where one cannot be.
+    // Nothing is written if one of the files cannot be.
     files.iter().try_for_each(|(path, _)| print::absent(path))?;
     let mut made = Vec::new();
     let written = write_all(args, &text, &files, &mut made);
-    // What no mix names would be in the way of the next try.
+    // Files of rows without a mix would block the next attempt.
     made.iter().filter(|_| written.is_err()).for_each(|path| _ = fs::remove_file(path));
     written
 }
 
-/// Writes all rows and then the mix file. `made` gets the files that are there from now on.
+/// Writes all rows and then the mix file. `made` receives the created files.
 fn write_all<'a>(
     args: &MixArgs,
     text: &str,
@@ -156,7 +157,7 @@ fn write_all<'a>(
     Ok(print::create(&args.out, text.as_bytes(), print::PRIVATE)?)
 }
 
-/// When the requests came, and how many a second.
+/// Time range and rate of the requests.
 fn times(span: &Span) -> Option<String> {
     let ((first, last), per_s) = (span.ends_s?, span.per_s()?);
     let time =
@@ -189,7 +190,7 @@ fn entry((number, kind): (usize, &Kind), file: Option<&str>, scale: f64) -> Stri
 
 fn rows(kind: &Kind) -> Vec<u8> {
     let mut out = csv::Writer::from_writer(Vec::new());
-    // Into memory, and as many fields a row: neither can fail.
+    // Neither writing to memory nor rows of equal length can fail.
     let _ = out.write_record(&kind.columns);
     for row in &kind.rows {
         let _ = out.write_record(row);

@@ -1,7 +1,7 @@
-//! What a command needs, looked at before it starts anything: the folder of its record, programs, addresses, ports, and files of the load. What
-//! is refused here leaves nothing behind.
+//! Checks of a command's requirements before it starts anything: the folder of its record, programs,
+//! addresses, ports, and files of the load. A rejected command leaves nothing behind.
 //!
-//! Must not: send a request, start a service, or write a file that stays.
+//! This module does not send a request, start a service, or write a file that stays.
 
 use std::fs;
 use std::io;
@@ -16,20 +16,20 @@ use services::Ports;
 use crate::exit::{self, Failed};
 use crate::{print, run};
 
-/// Checks a plan, and the folder in which its record is to be made.
+/// Checks a plan, and the folder for its record.
 ///
-/// What a killed run left is ended on the way: it would hold ports, and be measured along with this one.
+/// Also ends the remains of a killed run, which would occupy ports and be measured along with this one.
 pub fn plan(plan: &Plan, directory: Option<&Path>) -> Result<(), Failed> {
     names(plan, directory)?;
     directory.map_or(Ok(()), record)?;
     commands(plan)?;
     address(plan)?;
-    // What is prepared first may be the files of the load.
+    // Files of the load may be prepared first.
     if plan.prepare.is_empty() {
         lab::check_load(plan).map_err(run::failed)?;
     }
     networks(plan)?;
-    // A measurement of what runs already leaves the machine as it is.
+    // A measurement of a running service does not affect the machine.
     let is_here = |variant: &Variant| variant.services.iter().any(Service::is_here);
     if plan.measure.is_none() || plan.variants.iter().any(is_here) {
         end_orphans(&plan.secrets);
@@ -37,7 +37,7 @@ pub fn plan(plan: &Plan, directory: Option<&Path>) -> Result<(), Failed> {
     ports(plan)
 }
 
-/// Whether a record can be made in this folder: it is empty or not there, and may be written.
+/// Checks that a record can be created in this folder: it is empty or missing, and writable.
 pub fn record(directory: &Path) -> Result<(), Failed> {
     if fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(run::unwritable(WriteError::Occupied { path: directory.to_owned() }));
@@ -51,12 +51,12 @@ pub fn record(directory: &Path) -> Result<(), Failed> {
     allowed.map_err(|source| run::unwritable(WriteError::Io { path: directory.to_owned(), source }))
 }
 
-/// Whether the record can name its folder and those of the plan, which takes UTF-8.
+/// Checks that the folders of the record and the plan are UTF-8, so that the record can contain them.
 fn names(plan: &Plan, directory: Option<&Path>) -> Result<(), Failed> {
     let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let unnamed = directory.map(whole).filter(|path| path.to_str().is_none());
     let what = match (unnamed, serde_json::to_vec(plan)) {
-        // Only services that are started here are told where it is.
+        // Only services that are started here get its path.
         (Some(path), _) if !plan.loads_running() => format!("{}: the folder of the record", path.display()),
         (_, Err(_)) => "a folder that the experiment names or lies in".to_owned(),
         _ => return Ok(()),
@@ -64,12 +64,12 @@ fn names(plan: &Plan, directory: Option<&Path>) -> Result<(), Failed> {
     Err(Failed::usage(format!("{what} has a name that is not UTF-8")).hint("rename it, or name another one"))
 }
 
-/// Whether everything that is to be started on this machine is there.
+/// Checks that everything to be started on this machine exists.
 ///
 /// # Errors
-/// With all that is missing.
+/// Lists everything that is missing.
 pub fn commands(plan: &Plan) -> Result<(), Failed> {
-    // What is checked out, made or built first may be what is missing.
+    // A missing file may be checked out, prepared or built first.
     let worktree = plan.against.as_ref().map(|against| &against.worktree).filter(|root| !root.exists());
     let is_to_come = |service: &Service| {
         service.command().zip(worktree).is_some_and(|(command, root)| command.directory.starts_with(root))
@@ -84,7 +84,8 @@ pub fn commands(plan: &Plan) -> Result<(), Failed> {
     Err(Failed::new(exit::SERVICE, messages.join("\n       ")).hinted(last.hint()))
 }
 
-/// Whether the ports that services of this machine insist on are free. A variant behind a link has a network of its own.
+/// Checks that the fixed ports of services on this machine are free. A variant behind a link has a separate
+/// network.
 pub fn ports(plan: &Plan) -> Result<(), Failed> {
     for variant in plan.variants.iter().filter(|variant| variant.load.network.is_none()) {
         let here = variant.services.iter().filter(|service| service.is_here()).cloned();
@@ -93,7 +94,7 @@ pub fn ports(plan: &Plan) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Makes each link that a variant asks for once, so that what is missing is told before anything starts.
+/// Creates each link of a variant once, so that missing requirements are reported before anything starts.
 fn networks(plan: &Plan) -> Result<(), Failed> {
     let links = plan.variants.iter().filter_map(|variant| variant.load.network.as_ref());
     for link in model::distinct(links) {
@@ -102,7 +103,7 @@ fn networks(plan: &Plan) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Whether services of this machine can listen where generators elsewhere look for them.
+/// Checks that services on this machine can listen on the address that remote generators use.
 fn address(plan: &Plan) -> Result<(), Failed> {
     let Some(address) = plan.generators.address else { return Ok(()) };
     let Err(error) = TcpListener::bind((address, 0)) else { return Ok(()) };
@@ -111,7 +112,8 @@ fn address(plan: &Plan) -> Result<(), Failed> {
         .hint("`ip -brief address` lists the addresses that this machine has"))
 }
 
-/// Ends what a run left that was killed together with its wardens: it would be measured along with this one.
+/// Ends the remains of a run that was killed together with its wardens: they would be measured along with
+/// this one.
 fn end_orphans(secrets: &Secrets) {
     let orphans = services::orphans();
     for orphan in &orphans {

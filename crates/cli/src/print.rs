@@ -1,5 +1,5 @@
-//! Printing that survives a closed terminal: stdout is data, stderr is talk, and neither may end the program. Where a CI runner reads it,
-//! only [`annotations`] are commands of the runner.
+//! Output that survives a closed terminal: stdout is data, stderr is messages, and errors of neither end the
+//! program. If a CI runner reads the output, only [`annotations`] are commands for the runner.
 
 mod runner;
 
@@ -24,55 +24,56 @@ use rustix::fs::FileType;
 
 use crate::exit::{self, Failed};
 
-/// Columns of text that goes to no terminal.
+/// Width of text that goes to no terminal.
 pub const WIDTH: usize = 100;
 
-/// Columns of the terminal on stdout, within what can be read; [`WIDTH`] where it is none.
+/// Width of the terminal on stdout, within a readable range. [`WIDTH`] without a terminal.
 pub fn width() -> usize {
     let size = rustix::termios::tcgetwinsize(io::stdout());
     size.map_or(WIDTH, |size| usize::from(size.ws_col).clamp(60, 140))
 }
 
-/// Columns of text that goes to this file, or to stdout.
+/// Width of text for this file, or for stdout.
 pub fn width_of(file: Option<&Path>) -> usize {
     if file.is_some() { WIDTH } else { width() }
 }
 
-/// The command line, as text: what of a path is not UTF-8 is replaced, for it is only to be read.
+/// The command line as text. Bytes that are not UTF-8 are replaced, because it is only for display.
 pub fn typed_command() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// The same as others may see it, to be typed again.
+/// The command line without secrets, quoted for a shell.
 pub fn shown_command() -> String {
     let typed = plan::masked_words(&typed_command()).into_iter().skip(1);
     plan::command_line(std::iter::once("proofload".to_owned()).chain(typed))
 }
 
-/// Prints data on stdout, colours only where it is a terminal.
+/// Prints data on stdout, with colours only on a terminal.
 ///
 /// # Errors
-/// If stdout cannot be written, but for a reader that went away: `| head` is no error.
+/// If stdout cannot be written. A closed pipe, as with `| head`, is not an error.
 pub fn data(data: &str) -> Result<(), Failed> {
     let mut out = AutoStream::auto(io::stdout().lock());
-    // Other programs get every character as it is.
+    // Other programs get every character unchanged.
     let text = if io::stdout().is_terminal() { Cow::Owned(text::coloured_lines(data)) } else { data.into() };
     let text = for_runner(text, &io::stdout());
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// Whether the runner of GitHub Actions reads what is printed, as far as a program can know: it sets this variable.
+/// Whether GitHub Actions reads the output, judged by the variable that it sets.
 pub fn is_read_by_runner() -> bool {
     std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
 }
 
-/// The text without commands of a runner, where one may read this stream. A file is read by nobody yet.
+/// Removes commands of a runner from the text, if a runner may read this stream. A regular file is not read
+/// yet.
 fn for_runner<'a>(text: Cow<'a, str>, stream: &(impl RawStream + AsFd)) -> Cow<'a, str> {
     let kind = || rustix::fs::fstat(stream).map(|of| FileType::from_raw_mode(of.st_mode));
     if !is_read_by_runner() || kind() == Ok(FileType::RegularFile) {
         return text;
     }
-    // Without the colours that are dropped on the way: a command may begin behind one.
+    // Without the colours that are dropped later, because a command may follow one.
     let text = match AutoStream::choice(stream) {
         ColorChoice::Never => anstream::adapter::strip_str(&text).to_string(),
         ColorChoice::Auto | ColorChoice::AlwaysAnsi | ColorChoice::Always => text.into_owned(),
@@ -80,7 +81,7 @@ fn for_runner<'a>(text: Cow<'a, str>, stream: &(impl RawStream + AsFd)) -> Cow<'
     runner::defused(&text).into_owned().into()
 }
 
-/// Prints commands of the runner, a line each; on stderr if stdout has data for programs.
+/// Prints commands of the runner, one per line, on stderr if stdout contains data for programs.
 pub fn annotations(lines: &str, on_stdout: bool) -> Result<(), Failed> {
     let lines = text::lines(lines);
     if on_stdout {
@@ -91,7 +92,7 @@ pub fn annotations(lines: &str, on_stdout: bool) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Prints help, or what is wrong with the flags, and returns the exit code.
+/// Prints help or a usage error, and returns the exit code.
 pub fn usage(told: &clap::Error) -> u8 {
     let text = told.render().ansi().to_string();
     if told.use_stderr() {
@@ -103,16 +104,16 @@ pub fn usage(told: &clap::Error) -> u8 {
     u8::try_from(told.exit_code()).unwrap_or(exit::USAGE)
 }
 
-/// Writes data to a file, or to stdout. Colours stay only where stdout is a terminal.
+/// Writes data to a file, or to stdout. Colours are kept only if stdout is a terminal.
 ///
 /// # Errors
-/// If it cannot be written there. A reader of stdout that went away is none.
+/// If it cannot be written. A closed pipe on stdout is not an error.
 pub fn put(file: Option<&Path>, text: &str) -> Result<(), Failed> {
     let Some(path) = file else {
         return data(text);
     };
     let opened = File::create(path).and_then(|mut file| {
-        // Half a report would be read as a whole one.
+        // Half a report could be mistaken for a complete one.
         file.write_all(plain(text).as_bytes()).inspect_err(|_| remove(path))
     });
     opened.map_err(|error| unwritable(&path.display().to_string(), &error))?;
@@ -120,17 +121,17 @@ pub fn put(file: Option<&Path>, text: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Removes a file that is incomplete. A device, a pipe, and a link to either (`/dev/stdout`) stay.
+/// Removes an incomplete file. A device, a pipe, and a link to one (`/dev/stdout`) stay.
 fn remove(path: &Path) {
     if fs::symlink_metadata(path).is_ok_and(|of| of.is_file()) {
         let _ = fs::remove_file(path);
     }
 }
 
-/// Refuses, before anything is done for it, a file that cannot be written. One that is there keeps its content.
+/// Rejects a file that cannot be written, before any work is done. An existing file keeps its content.
 pub fn check_writable(path: &Path) -> Result<(), Failed> {
     let is_new = !path.exists();
-    // Whoever reads from a pipe would take its first writer for the only one.
+    // The reader of a pipe would take its first writer for the only one.
     if !is_new && !path.is_file() && !path.is_dir() {
         return Ok(());
     }
@@ -142,7 +143,7 @@ pub fn check_writable(path: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Refuses a file that is there already, or cannot be made, before anything is done for it.
+/// Rejects a file that exists or cannot be created, before any work is done.
 pub fn absent(path: &Path) -> Result<(), Failed> {
     if path.exists() {
         return Err(is_there(path));
@@ -159,7 +160,7 @@ fn is_there(path: &Path) -> Failed {
     Failed::usage(format!("{}: it is there already", path.display())).hint("name another file")
 }
 
-/// Tells that a file has secrets, if its text has.
+/// Warns that a file contains secrets, if its text does.
 pub fn warn_of_secrets(path: &Path, text: &str) {
     if plan::has_secrets(text) {
         let path = path.display();
@@ -169,13 +170,13 @@ pub fn warn_of_secrets(path: &Path, text: &str) {
     }
 }
 
-/// The mode of files in which secrets may be.
+/// The mode of files that may contain secrets.
 pub const PRIVATE: u32 = 0o600;
 
-/// Makes a file with this content and mode that is not there yet.
+/// Creates a new file with this content and mode.
 pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), Failed> {
     let file = OpenOptions::new().create_new(true).write(true).mode(mode).open(path);
-    // Half of one would be in the way of the next try.
+    // An incomplete file would block the next attempt.
     let write = |mut file: File| file.write_all(content).inspect_err(|_| _ = fs::remove_file(path));
     file.and_then(write).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => is_there(path),
@@ -183,10 +184,10 @@ pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), Failed> {
     })
 }
 
-/// What a report without limits lacks.
+/// Forms that a report without limits does not have.
 pub static UNLIMITED: [&Form; 1] = [&report::JUNIT];
 
-/// Refuses, before anything is done for it, a form that what is to be printed does not have.
+/// Rejects a form that the report does not have, before any work is done.
 pub fn fits(form: &Form, lacking: &[&Form]) -> Result<(), Failed> {
     if lacking.contains(&form) { Err(lacks(form).hint(HAD_BY_ALL)) } else { Ok(()) }
 }
@@ -200,13 +201,14 @@ pub fn report(report: &dyn Report, form: &Form, file: Option<&Path>) -> anyhow::
     Ok(put(file, &drawn(report, form, Look { width: width_of(file), ground: Ground::Light })?)?)
 }
 
-/// Writes a report in a form to a file of ours, without colours and without a word.
+/// Writes a report in a form to a file, without colours and without a message.
 pub fn write(report: &dyn Report, form: &Form, file: &Path) -> anyhow::Result<()> {
     let page = drawn(report, form, Look { width: WIDTH, ground: Ground::Light })?;
     Ok(record::write_whole(file, plain(&page).as_bytes())?)
 }
 
-/// Leaves a report in a folder, in each form that people or programs keep. The page first: the others say where it lies.
+/// Writes a report to a folder in each form that is stored. The page comes first, because the others contain
+/// its path.
 pub fn keep(folder: &Path, stem: &str, write: impl Fn(&Form, &Path) -> anyhow::Result<()>) {
     let forms =
         [("html", &report::HTML), ("txt", &report::TEXT), ("md", &report::MARKDOWN), ("json", &report::JSON)];
@@ -218,7 +220,7 @@ pub fn keep(folder: &Path, stem: &str, write: impl Fn(&Form, &Path) -> anyhow::R
     }
 }
 
-/// Prints what has just been measured: of text the first screen, unless all of it is asked for.
+/// Prints a new result: with text only the first screen, unless everything is requested.
 pub fn result(report: &dyn Report, form: &Form, amount: AmountArgs) -> anyhow::Result<()> {
     if *form != report::TEXT || amount.verbose {
         return self::report(report, form, None);
@@ -229,12 +231,12 @@ pub fn result(report: &dyn Report, form: &Form, amount: AmountArgs) -> anyhow::R
 const HAD_BY_ALL: &str =
     "--format text, md, html and json are there for every report; junit where there are limits";
 
-/// A report in a form. Text has its colours.
+/// Renders a report in a form. Text contains colours.
 pub fn drawn(report: &dyn Report, form: &Form, look: Look) -> Result<String, Failed> {
     report::render(report, form, look).ok_or_else(|| lacks(form).hint(HAD_BY_ALL))
 }
 
-/// In which form a result is printed: the same flags wherever something is.
+/// Flags for the form of a result, the same for all commands.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct FormArgs {
     /// Format of the output on stdout
@@ -250,7 +252,7 @@ impl FormArgs {
         if self.json { &report::JSON } else { self.format }
     }
 
-    /// Whether it is JSON, where there is that and text.
+    /// Whether the form is JSON, if only JSON and text are available.
     pub fn is_json(&self) -> Result<bool, Failed> {
         match self.form() {
             form if *form == report::JSON => Ok(true),
@@ -260,10 +262,10 @@ impl FormArgs {
     }
 }
 
-/// How much is printed.
+/// Amount of output.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct AmountArgs {
-    /// Print the result alone: no progress and no notes
+    /// Print only the result: no progress and no notes
     #[arg(short, long)]
     quiet: bool,
     /// Print the whole report instead of the summary
@@ -272,7 +274,7 @@ pub struct AmountArgs {
 }
 
 impl AmountArgs {
-    /// Puts into force whether there is talk.
+    /// Applies the flag for messages.
     pub fn settle(self) {
         QUIET.store(self.quiet, Ordering::Relaxed);
     }
@@ -280,12 +282,12 @@ impl AmountArgs {
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Whether nothing but results and errors is printed.
+/// Whether only results and errors are printed.
 pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// What `--format` takes: the names of all forms.
+/// Values of `--format`: the names of all forms.
 fn forms() -> impl TypedValueParser<Value = &'static Form> {
     let names = report::FORMS
         .into_iter()
@@ -318,30 +320,31 @@ fn unwritable(what: &str, error: &io::Error) -> Failed {
     Failed::new(exit::SELF, format!("{what}: cannot be written: {error}")).hinted(hint)
 }
 
-/// [`talk`] of what `format!` makes of these.
+/// Formats its arguments and passes the text to [`talk`].
 macro_rules! tell {
     ($($text:tt)*) => { $crate::print::talk(&format!($($text)*)) };
 }
 pub(crate) use tell;
 
-/// Prints talk on stderr, unless it is not wanted. A stderr that is gone is no reason to stop measuring. What is not ours in it does nothing to a terminal.
+/// Prints a message on stderr, unless --quiet is set. A closed stderr does not stop a measurement. Control
+/// sequences in the text are removed.
 pub fn talk(text: &str) {
     if !is_quiet() {
         coloured(&text::lines(text));
     }
 }
 
-/// The same with colours of ours.
+/// Prints a message with our own colours.
 pub fn coloured(text: &str) {
     let mut err = AutoStream::auto(io::stderr().lock());
     let text = for_runner(Cow::Owned(text::coloured_lines(&without_secrets(text))), &io::stderr());
     let _ = writeln!(err, "{text}");
 }
 
-/// Those of all plans that were made so far.
+/// Secrets of all plans created so far.
 static SECRETS: Mutex<Option<Secrets>> = Mutex::new(None);
 
-/// From here on the secrets of a plan are in nothing that is said.
+/// Hides the secrets of a plan in all later output.
 pub fn keep_secrets(secrets: &Secrets) {
     let mut known = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
     known.get_or_insert_default().join(secrets);

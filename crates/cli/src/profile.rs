@@ -1,5 +1,6 @@
-//! `proofload profile`: where the CPU time goes: of a record, of an experiment or a command that is started for it, of a profile's file,
-//! and of two files compared. Flags and their meaning together; reading, starting and drawing are in the files below.
+//! `proofload profile`: CPU time of a record, of an experiment or a command that it starts, of a profile's
+//! file, and the difference of two files. This file contains the flags and their meaning. Reading, starting
+//! and drawing follow below.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -29,10 +30,12 @@ mod form;
 pub struct ProfileArgs {
     #[command(subcommand)]
     two: Option<Two>,
-    /// An experiment (.toml), a record (its folder, `latest`, its name or its experiment's name), or a file with a profile
+    /// An experiment (.toml), a record (its folder, `latest`, its name or its experiment's name), or a file
+    /// with a profile
     #[arg(value_name = "FILE|RECORD")]
     what: Option<PathBuf>,
-    /// A program that starts one service, and its arguments; it listens on the port in the variable PORT, and {port} stands for it
+    /// A program that starts one service, and its arguments. It must listen on the port in the variable PORT,
+    /// which is also {port}
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "what")]
     command: Vec<String>,
     #[command(flatten)]
@@ -43,7 +46,7 @@ pub struct ProfileArgs {
 
 #[derive(Debug, Subcommand)]
 enum Two {
-    /// Compare two profiles: what the second spends that the first does not
+    /// Compare two profiles: the additional time of the second
     Diff(DiffArgs),
 }
 
@@ -86,10 +89,11 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
     of_file(what, &args.form)
 }
 
-/// What is there and is no file is a record; what is not there may be one's name, unless it is a path or has the end of a file's name.
+/// An existing path that is not a file is a record. A missing one may be a record's name, unless it is a path
+/// or has a file extension.
 fn is_record(what: &Path) -> bool {
     let word = what.components().count() == 1 && what.extension().is_none();
-    // The file in a record's folder that begins it stands for it.
+    // The header file in a record's folder stands for the record.
     let is_header = what.file_name().is_some_and(|name| name == "record.json");
     what.is_dir() || is_header || records::means_latest(what) || !what.exists() && word
 }
@@ -102,33 +106,33 @@ fn record(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
     Ok(taken(&explanation))
 }
 
-/// Whether there is a profile in it, as an exit code. What is missing stands among the doubts, which are printed.
+/// Exit code: whether it contains a profile. Missing profiles are listed among the doubts, which are printed.
 fn taken(explanation: &Explanation) -> u8 {
     if explanation.subjects.iter().any(|subject| subject.requests > 0) { 0 } else { exit::VOID }
 }
 
-// Profiles of services that are started for it: the variants of an experiment, or one command. Nothing is measured, so there is no
-// verdict; the record keeps what was captured.
+// Profiles of services that are started for this purpose: the variants of an experiment, or one command.
+// Nothing is measured, so there is no verdict. The record contains the captures.
 
-/// Flags for what is started.
+/// Flags for started services.
 #[derive(Debug, Args)]
 pub struct StartArgs {
-    /// Path that a command is asked for
+    /// Path to request from a command
     #[arg(long, default_value = "/", conflicts_with = "what")]
     path: String,
-    /// Connections that a command gets, each with one request at a time
+    /// Connections to a command, each with one request at a time
     #[arg(long, default_value_t = 16, conflicts_with = "what")]
     connections: u32,
-    /// Path that a command answers with a 2xx as soon as it is ready [default: when it responds with less than 500]
+    /// Path that responds with a 2xx once a command is ready [default: ready with any status below 500]
     #[arg(long, value_name = "PATH", conflicts_with = "what")]
     ready: Option<String>,
-    /// Passes over all variants; one pass gives no interval [default: 3]
+    /// Passes over all variants. One pass gives no interval [default: 3]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=20))]
     rounds: Option<u32>,
-    /// Seed of every random choice, instead of the file's or a new one
+    /// Seed of every random choice [default: the file's, or a new one]
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
     seed: Option<u64>,
-    /// New folder for the record of what is started [default: records/NAME-profile-TIME]
+    /// New folder for the record of the started services [default: records/NAME-profile-TIME]
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
     /// Do not ask before loading a host that may be another machine
@@ -137,7 +141,7 @@ pub struct StartArgs {
 }
 
 impl StartArgs {
-    /// Refuses flags that are for what is started, where nothing is.
+    /// Rejects flags for started services if none is started.
     pub fn refused_for(&self, what: &Path) -> Result<(), Failed> {
         let given = exit::given(&[
             (self.rounds.is_some(), "--rounds"),
@@ -163,7 +167,7 @@ pub fn command(command: &[String], start: &StartArgs, form: &FormArgs) -> anyhow
     let env = vec![("PORT".to_owned(), "{port}".to_owned())];
     let source = DraftSource::Command { env, words: command.to_vec() };
     let ready = |path: &String| setting(&["services", SERVICE, "ready"], "--ready", path.as_str());
-    // The file lies in the record, and is run from wherever.
+    // The file is in the record, and may be run from any folder.
     let here = std::env::current_dir().unwrap_or_default().display().to_string();
     let settings = [
         setting(&["services", SERVICE, "directory"], "", here.as_str()),
@@ -199,7 +203,7 @@ fn capture(
     let course = Course { captures_alone, yes: start.yes, ..course };
     let (record, result) = run::carry(course)?;
     let interrupted = record.end() == Some(&EndReason::Interrupted);
-    // A run that was cut short has what was captured up to then.
+    // An interrupted run has the captures up to then.
     let Some(explanation) = explanation::kept(&record.directory) else {
         result.map_err(run::failed)?;
         if interrupted {
@@ -216,27 +220,27 @@ fn capture(
     run::end(result, if interrupted { exit::INTERRUPTED } else { taken(&explanation) })
 }
 
-// Profiles that lie in files: which they are, read within limits, and printed.
+// Profiles in files: detected, read within limits, and printed.
 
-/// What can be read, for whoever gave something else.
+/// Supported formats, for an error message.
 const KNOWN: &str = "known are .cpuprofile and .heapprofile of V8 (node --cpu-prof, --heap-prof, DevTools), .native.json of a \
                      record, and the isolate*.log of node --prof";
-/// What helps where a profile is too large.
+/// Hint if a profile is too large.
 const SMALLER: &str =
     "profile a shorter time, or take fewer samples: node --cpu-prof --cpu-prof-interval 10000, in µs";
 
-/// A profile as it was read.
+/// A parsed profile.
 #[derive(Debug)]
 pub struct Profile {
     /// Its path, as it was given.
     pub name: String,
-    /// The calls.
+    /// The call tree.
     pub tree: Tree,
-    /// What its values are.
+    /// Unit of its values.
     pub unit: Unit,
-    /// Whether it has stacks of compiled code and none of JavaScript.
+    /// Whether it contains stacks of compiled code and none of JavaScript.
     is_native: bool,
-    /// How long it lasted, where it tells.
+    /// Its duration, if it is recorded.
     lasted_ns: Option<f64>,
 }
 
@@ -257,10 +261,10 @@ fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Reads a profile of any form that is known. Files of the service's own are named relative to the folder we are in.
+/// Reads a profile of any supported format. Files of the service are named relative to the current folder.
 ///
 /// # Errors
-/// If it is not there, empty, too large, cut off, or no profile.
+/// If it is missing, empty, too large, truncated, or no profile.
 pub fn read(path: &Path) -> Result<Profile, Failed> {
     let name = path.display().to_string();
     let failed = |what: String| Failed::usage(format!("{name}: {what}")).hint(KNOWN);
@@ -271,13 +275,13 @@ pub fn read(path: &Path) -> Result<Profile, Failed> {
     if text.iter().all(u8::is_ascii_whitespace) {
         return Err(failed("is empty; a profiler that was killed leaves such a file".to_owned()));
     }
-    // A log of V8 is read by the tool that comes with the V8 that wrote it.
+    // A log of V8 is read by the tool that belongs to the V8 that wrote it.
     let (text, told) = match is_one(path, &text) {
         true => (preprocessed(path)?, format!("{name}.json")),
         false => (text, name.clone()),
     };
     let profile = explain::read_any(&told, &text).map_err(|error| failed(error.to_string()))?;
-    // The folder of a service whose profile somebody left is nobody's to know: it is taken from the files that are named.
+    // The folder of a service in a third party's profile is unknown: it is derived from the named files.
     let naming = Naming { directory: "", source: &Files::of(Path::new(".")) };
     let cut = profile.cut(&naming);
     cut.notes.iter().for_each(|note| print::tell!("{name}: {}", note.text));
@@ -299,7 +303,7 @@ pub struct DiffArgs {
     a: PathBuf,
     /// The profile in question
     b: PathBuf,
-    /// Requests that were served while each was taken: values are then per request
+    /// Requests that were served while each was taken. Values are then per request
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     requests: Option<Vec<u64>>,
     /// Write a page with both flame graphs and their difference
@@ -355,10 +359,10 @@ fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Profiles of which one lasted more than so many times as long as the other have hardly seen the same work.
+/// Profiles whose durations differ by more than this factor have hardly seen the same work.
 const ALIKE_MAX: f64 = 1.1;
 
-/// Tells where one of two profiles lasted longer, and nothing says how much work each saw.
+/// Warns if one of two profiles lasted longer, and the amount of work is unknown.
 fn tell_unlike(a: &Profile, b: &Profile) {
     let Some((of_a, of_b)) = a.lasted_ns.zip(b.lasted_ns) else { return };
     if of_a.max(of_b) > ALIKE_MAX * of_a.min(of_b) {
@@ -370,7 +374,7 @@ fn tell_unlike(a: &Profile, b: &Profile) {
     }
 }
 
-/// The same per request: nanoseconds become microseconds, as in the profiles of records.
+/// Converts values to values per request: nanoseconds become microseconds, as in the profiles of records.
 fn per_request(of: Profile, requests: u64) -> Result<Profile, Failed> {
     if requests == 0 {
         return Err(Failed::usage(format!("--requests: 0 for {}, at least 1", of.name)));
@@ -382,28 +386,29 @@ fn per_request(of: Profile, requests: u64) -> Result<Profile, Failed> {
     Ok(Profile { tree: explain::merge(&[(&of.tree, of_one / requests as f64)]), unit, ..of })
 }
 
-// V8's own log, which `node --prof` writes: made readable by the `node` that is installed. It starts that and nothing else.
+// V8's own log, which `node --prof` writes, converted by the installed `node`. This module starts nothing
+// else.
 
-/// Every such log begins with this.
+/// The beginning of every such log.
 const BEGIN: &[u8] = b"v8-version,";
-/// Longest that node may take to read one.
+/// Timeout of node for reading a log.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 
-/// Whether a file is such a log: by its beginning, or by the name that V8 gives it.
+/// Whether a file is such a log, by its beginning or by V8's naming scheme.
 pub fn is_one(path: &Path, text: &[u8]) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     text.starts_with(BEGIN) || name.starts_with("isolate") && name.ends_with(".log")
 }
 
-/// What `node --prof-process --preprocess` makes of it: JSON.
+/// Returns the JSON that `node --prof-process --preprocess` prints.
 pub fn preprocessed(path: &Path) -> Result<Vec<u8>, Failed> {
     let name = path.display();
-    // Absolute, for a name that begins with a dash is none of node's flags.
+    // Absolute, so that a name with a leading dash is not taken for a flag of node.
     let absolute = path.canonicalize().map_err(|error| Failed::usage(format!("{name}: {error}")))?;
     print::tell!("{name}: a log of V8; node --prof-process reads it");
     let mut command = machine::command("node");
     command.args(["--prof-process", "--preprocess"]).arg(absolute);
-    // What others preload into Node.js has no business here.
+    // Modules that the user preloads into Node.js are not wanted here.
     command.env_remove("NODE_OPTIONS");
     let ran = machine::run_keeping(&mut command, PATIENCE, PROFILE_BYTES_MAX as usize + 1);
     let ran = ran.map_err(|error| {

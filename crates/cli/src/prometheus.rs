@@ -1,8 +1,9 @@
-//! `--prometheus`: what a run has done so far, for a Prometheus that asks every few seconds. The text format is version 0.0.4
-//! (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
+//! `--prometheus`: the progress of a run, for a Prometheus that polls every few seconds. The text format is
+//! version 0.0.4 (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
 //!
-//! Counts are those of slices that are over; of a measurement by `load`, whose slices are long, those of the one under way too. Must not: hold a
-//! run up: each thread of the generator copies its histograms for a look, and no more.
+//! Only finished slices are counted. For a measurement by `load`, whose slices are long, the current slice is
+//! included. This module must not delay a run: each thread of the generator only copies its histograms on
+//! request.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,26 +21,26 @@ use stats::Latencies;
 use crate::exit::{self, Failed};
 use crate::print;
 
-/// Upper ends of the buckets of response times.
+/// Upper bounds of the buckets of response times.
 const BUCKETS_US: [u64; 16] = [
     100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000,
     2_000_000, 5_000_000, 10_000_000,
 ];
-/// How long a client may take to ask.
+/// Timeout for a client's request.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Clients that are answered at a time; further ones are turned away.
+/// Maximum number of concurrent clients. Further ones are rejected.
 const CLIENTS_MAX: usize = 32;
-/// Longer requests are none of a Prometheus.
+/// Requests of a Prometheus are not longer.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 
-/// Reads where to listen: HOST:PORT with an IP address, or a port of loopback.
+/// Parses the address to listen on: HOST:PORT with an IP address, or a port of loopback.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     let address = text.parse().or(port);
     address.map_err(|_| "expected 127.0.0.1:9464, or a port of this machine".to_owned())
 }
 
-/// What is told of a run.
+/// Exported data of a run.
 #[derive(Clone)]
 pub struct Exporter(Arc<Mutex<Totals>>);
 
@@ -48,13 +49,13 @@ struct Totals {
     variants: Vec<String>,
     block: u32,
     sums: BTreeMap<(usize, &'static str), Sum>,
-    /// What is under way.
+    /// The current activity.
     doing: Option<SliceKind>,
-    /// When the last slice that is among the sums began.
+    /// Start time of the last slice that is included in the sums.
     last_ns: u64,
 }
 
-/// Name, help, and the figure.
+/// Name, help text, and figure.
 type Counter = (&'static str, &'static str, fn(&Sum) -> u64);
 
 const COUNTERS: [Counter; 3] = [
@@ -65,7 +66,7 @@ const COUNTERS: [Counter; 3] = [
     }),
 ];
 
-/// What was counted of a variant.
+/// Counts of a variant.
 #[derive(Clone, Default)]
 struct Sum {
     due: u64,
@@ -90,7 +91,7 @@ impl Sum {
     }
 }
 
-/// Listens where a Prometheus may ask, before anything is started that it could ask about.
+/// Listens on the address, before anything is started.
 pub fn listen(at: SocketAddr) -> Result<TcpListener, Failed> {
     TcpListener::bind(at).map_err(|error| {
         let failed = Failed::new(exit::SELF, format!("--prometheus {at}: cannot listen: {error}"));
@@ -99,7 +100,7 @@ pub fn listen(at: SocketAddr) -> Result<TcpListener, Failed> {
 }
 
 impl Exporter {
-    /// Begins to answer. The slice under way is asked for from `stop` where the plan is one measurement.
+    /// Starts to answer requests. If the plan is one measurement, the current slice is read from `stop`.
     pub fn begin(listener: TcpListener, plan: &Plan, stop: Stop) -> Result<Exporter, Failed> {
         let unable = |error: io::Error| Failed::new(exit::SELF, format!("--prometheus: {error}"));
         let local = listener.local_addr().map_err(unable)?;
@@ -108,14 +109,14 @@ impl Exporter {
         let (told, alone) = (exporter.clone(), plan.measure.is_some());
         let serve = move || {
             for stream in listener.incoming().flatten() {
-                // Each has a thread, so that one that stalls holds no other up.
+                // Each client has a thread, so that a stalled one does not block others.
                 if Arc::strong_count(&told.0) > CLIENTS_MAX {
                     continue;
                 }
                 let (told, stop) = (told.clone(), stop.clone());
                 let answer = move || {
                     let now = || if alone { stop.so_far() } else { None };
-                    // Whoever goes away before he has his answer needs none.
+                    // A client that disconnects early is ignored.
                     let _ = told.answer(stream, now);
                 };
                 let _ = thread::Builder::new().name("prometheus-client".into()).spawn(answer);
@@ -180,7 +181,7 @@ impl Totals {
         sum.add(counts, counts.due(), counts.failed());
     }
 
-    /// All of it, with what was counted of the slice under way, which is that of the first variant.
+    /// The whole text, with the counts of the current slice, which belongs to the first variant.
     fn text(&self, now: Option<&Counts>) -> String {
         let mut sums = self.sums.clone();
         if let Some((now, doing)) = now.filter(|now| now.started_ns != self.last_ns).zip(self.doing) {

@@ -1,4 +1,4 @@
-//! Where records lie, and which one is meant: by path, `latest`, name, or the experiment's name. The one place that knows.
+//! Locates records: by path, `latest`, name, or the experiment's name. No other module resolves records.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -15,42 +15,42 @@ use serde::Deserialize;
 use crate::exit::Failed;
 use crate::print;
 
-/// Where records are made and found unless something else is said.
+/// Default folder of records.
 const RECORDS: &str = "records";
-/// The variable that says something else; the flag `--records` goes before it.
+/// The variable with another folder. The flag `--records` takes precedence.
 const VARIABLE: &str = "PROOFLOAD_RECORDS";
-/// What stands for the newest record.
+/// Refers to the newest record.
 const LATEST: &str = "latest";
-/// Records that are opened in search of one that tells something.
+/// Maximum number of records that are opened in search of a suitable one.
 const OPENED_MAX: usize = 8;
-/// Most names that are told where none fits.
+/// Maximum number of suggested names.
 const NAMES_TOLD: usize = 3;
-/// Names that are less alike were not meant.
+/// Names with a lower similarity are not suggested.
 const ALIKE: f64 = 0.5;
 
-/// What every argument that takes a record says of it.
+/// Help text of every argument that takes a record.
 pub const HELP: &str = "A record: its folder, `latest`, `latest~1` for the one before, its name, or an experiment's name for its newest";
 
 static ROOT: OnceLock<PathBuf> = OnceLock::new();
 static CLAIMED: OnceLock<PathBuf> = OnceLock::new();
 
-/// Settles where records lie, once, before anything asks.
+/// Sets the folder of records, once, before it is used.
 pub fn settle(flag: Option<PathBuf>) {
     let _ = ROOT.set(flag.unwrap_or_else(usual_root));
 }
 
-/// Where they lie without the flag.
+/// The folder without the flag.
 fn usual_root() -> PathBuf {
     let variable = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
     variable.map_or_else(|| RECORDS.into(), PathBuf::from)
 }
 
-/// The folder in which records are made and found.
+/// The folder in which records are created and found.
 pub fn root() -> &'static Path {
     ROOT.get_or_init(|| RECORDS.into())
 }
 
-/// Makes a folder that there was not: `records/NAME-TIME`. Who runs the same in the same second gets another.
+/// Creates a new folder `records/NAME-TIME`. A second run in the same second gets another name.
 pub fn claim(name: &str) -> PathBuf {
     let path = claim_below(root(), &format!("{name}-{}", record::stamp()));
     let _ = CLAIMED.set(path.clone());
@@ -58,7 +58,7 @@ pub fn claim(name: &str) -> PathBuf {
 }
 
 fn claim_below(root: &Path, name: &str) -> PathBuf {
-    // What cannot be made is told by whoever writes into it.
+    // If it cannot be created, the first write reports it.
     let _ = fs::create_dir_all(root);
     let others = (2..).map(|number: u32| root.join(format!("{name}-{number}")));
     let make = |path: &PathBuf| DirBuilder::new().mode(0o700).create(path);
@@ -66,32 +66,32 @@ fn claim_below(root: &Path, name: &str) -> PathBuf {
     std::iter::once(root.join(name)).chain(others).find(|path| !is_taken(path)).unwrap_or_default()
 }
 
-/// Removes what [`claim`] made where nothing came of it.
+/// Removes an unused folder from [`claim`].
 pub fn release() {
     if CLAIMED.get().is_some_and(|path| fs::remove_dir(path).is_ok()) && root() == Path::new(RECORDS) {
-        // One of the user's own stays, be it empty.
+        // A folder that the user chose stays, even if it is empty.
         let _ = fs::remove_dir(root());
     }
 }
 
-/// A path as whoever is in this folder would type it.
+/// A path as it would be typed in the current folder.
 pub fn typed(path: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     let below = path.strip_prefix(here).ok().filter(|below| !below.as_os_str().is_empty());
     below.unwrap_or(path).to_owned()
 }
 
-/// The folder in which a file lies.
+/// The folder that contains a file.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Whether a word stands for the newest record, or for one before it.
+/// Whether a word refers to the newest record, or to one before it.
 pub fn means_latest(what: &Path) -> bool {
     what.to_str().is_some_and(|word| word == LATEST || word.starts_with("latest~"))
 }
 
-/// Opens the record that is meant. One that a run is writing right now opens too, and that is told.
+/// Opens a record. A record that a run is writing at the moment is opened too, with a notice.
 pub fn opened(asked: &Path) -> anyhow::Result<Record> {
     let directory = found(asked)?;
     let record = record::open(&directory).map_err(|error| Failed::usage(&error).hint(error.hint))?;
@@ -104,7 +104,7 @@ pub fn opened(asked: &Path) -> anyhow::Result<Record> {
     Ok(record)
 }
 
-/// The path of the record that is meant; it need not be one that opens.
+/// The path of a record, which need not be readable.
 pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
     let word = asked.to_str().filter(|word| !word.contains('/'));
     let shelf = || Shelf::of(root());
@@ -121,7 +121,7 @@ pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
     }
     match word.map(|word| shelf().find(word)) {
         Some(Ok(found)) => Ok(found),
-        // Something of that name is there, and opening it tells what it lacks.
+        // The path exists, and opening it will report its problem.
         _ if asked.exists() => Ok(asked.to_owned()),
         Some(unknown) => unknown,
         None => {
@@ -132,20 +132,20 @@ pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
     }
 }
 
-/// Whether two paths lead to the same folder.
+/// Whether two paths refer to the same folder.
 fn is_same(one: &Path, other: &Path) -> bool {
     let whole = |path: &Path| fs::canonicalize(path).ok();
     whole(one) == whole(other)
 }
 
-/// Refuses a word by which two records may be meant.
+/// Error for a word that may refer to two records.
 fn ambiguous(word: &str, folder: &Path, other: &Path) -> Failed {
     let (folder, other) = (folder.display(), other.display());
     Failed::usage(format!("`{word}` may be the folder {folder}, or the record {other}"))
         .hint(format!("write {folder} for the one, {other} for the other"))
 }
 
-/// Whether a folder has the name that a record of this experiment gets: its header cannot be read.
+/// Whether a folder is named like a record of this experiment. Used if its header cannot be read.
 pub fn is_folder_of(folder: &str, experiment: &str) -> bool {
     let Some(rest) = folder.strip_prefix(experiment).and_then(|rest| rest.strip_prefix('-')) else {
         return false;
@@ -158,28 +158,28 @@ pub fn is_folder_of(folder: &str, experiment: &str) -> bool {
     is_time && parts.into_iter().all(is_number)
 }
 
-/// Whether commands that name neither a record nor a folder of records mean this one.
+/// Whether this is the record that commands use by default.
 pub fn is_latest(directory: &Path) -> bool {
     root() == usual_root()
         && Shelf::of(root()).kept.first().is_some_and(|newest| is_same(&newest.directory, directory))
 }
 
-/// The newest records whose folders have such names, opened: those among a few that can be.
+/// The newest readable records whose folders have such names, among the first few.
 pub fn newest_named(named: impl Fn(&str) -> bool) -> impl Iterator<Item = (PathBuf, Record)> {
     let kept = Shelf::of(root()).kept.into_iter().filter(move |kept| named(&kept.name));
     let folders = kept.map(|kept| kept.directory).take(OPENED_MAX);
     folders.filter_map(|folder| record::open(&folder).ok().map(|record| (folder, record)))
 }
 
-/// The place of a record made now in this folder, where its time does not tell: a clock that was set back must not make an older record
-/// the newest.
+/// The position of a new record in this folder, if its time is not sufficient: a clock that was set back must
+/// not make an older record the newest.
 pub fn order(directory: &Path, created: &str) -> Option<(String, u32)> {
     let directory = std::path::absolute(directory).ok()?;
     let (time, followed) = Shelf::of(directory.parent()?).kept.into_iter().next()?.order;
     (time.as_str() > created).then_some((time, followed + 1))
 }
 
-/// The records below a folder, by what their headers say.
+/// The records below a folder, from their headers.
 struct Shelf {
     root: PathBuf,
     /// The newest first.
@@ -189,13 +189,13 @@ struct Shelf {
 struct Kept {
     name: String,
     directory: PathBuf,
-    /// The time at which it was made, RFC 3339 in UTC, and 0; or its [`record::Header::order`]. Where the header does not tell, the time
-    /// at which it was written.
+    /// Creation time, RFC 3339 in UTC, and 0, or its [`record::Header::order`]. If the header cannot be read,
+    /// the time at which it was written.
     order: (String, u32),
     experiment: Option<String>,
 }
 
-/// What of a header is needed here; the rest is skipped unread.
+/// The needed part of a header. The rest is skipped.
 #[derive(Deserialize)]
 struct Head {
     created: String,
@@ -215,10 +215,10 @@ impl Shelf {
         Shelf { root: root.to_owned(), kept }
     }
 
-    /// The record of this name, or the newest of the experiment of this name.
+    /// The record with this name, or the newest of the experiment with this name.
     ///
     /// # Errors
-    /// If there are both, and they are not the same record.
+    /// If there are both, and they are different records.
     fn named(&self, word: &str) -> Result<Option<PathBuf>, Failed> {
         let of_name = self.kept.iter().find(|kept| kept.name == word);
         let newest = self.kept.iter().find(|kept| kept.is_of(word));
@@ -230,12 +230,12 @@ impl Shelf {
         }
     }
 
-    /// By a word that is no path.
+    /// Finds a record by a word that is not a path.
     fn find(&self, word: &str) -> Result<PathBuf, Failed> {
         if let Some(found) = self.named(word)? {
             return Ok(found);
         }
-        // `keep-alive~2`: a name, and how many before the newest.
+        // `keep-alive~2`: a name, and the number of records before the newest.
         let apart = word.rsplit_once('~').and_then(|(name, back)| Some((name, back.parse().ok()?)));
         let (name, back) = apart.unwrap_or((word, 0));
         let of_it: Vec<&Kept> = self.kept.iter().filter(|kept| kept.is_of(name)).collect();
@@ -283,7 +283,7 @@ impl Shelf {
             .hint(format!("the oldest is {name}~{}; `proofload history` lists them", there - 1))
     }
 
-    /// The names that may have been meant, as a hint.
+    /// Suggests similar names, as a hint.
     fn nearest(&self, word: &str) -> String {
         let experiments: BTreeSet<&str> =
             self.kept.iter().filter_map(|kept| kept.experiment.as_deref()).collect();
@@ -304,7 +304,8 @@ impl Shelf {
 }
 
 impl Kept {
-    /// One whose header cannot be read is kept too: the newest record must not be silently another.
+    /// A record whose header cannot be read is included, so that another record is not silently taken for the
+    /// newest.
     fn of(folder: Folder) -> Kept {
         let text = plan::read_file(&folder.directory.join("record.json"), record::HEADER_BYTES_MAX).ok();
         let head: Option<Head> = text.and_then(|text| serde_json::from_slice(&text).ok());
@@ -315,7 +316,8 @@ impl Kept {
         Kept { name: folder.name, directory: folder.directory, order, experiment }
     }
 
-    /// Whether it is a record of this experiment; every record is one of `latest`. What cannot be read goes by its folder.
+    /// Whether it is a record of this experiment. `latest` matches every record. An unreadable record is
+    /// matched by its folder.
     fn is_of(&self, experiment: &str) -> bool {
         match &self.experiment {
             _ if experiment == LATEST => true,
@@ -325,7 +327,7 @@ impl Kept {
     }
 }
 
-/// Those of some names that are most like a word or have it in them, the most alike first.
+/// The names that are most similar to a word or contain it, the most similar first.
 pub fn alike<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     let has_it = |name: &str| word.chars().count() > 2 && name.contains(word);
     let likeness = |name: &str| strsim::normalized_damerau_levenshtein(word, name);

@@ -1,5 +1,5 @@
-//! `proofload remote-agent`: what Proofload starts on other machines, to generate load or to run services there. Requests come on stdin,
-//! responses go to stdout; see docs/formats.md.
+//! `proofload remote-agent`: the process that Proofload starts on other machines, to generate load or to run
+//! services there. Requests come on stdin, responses go to stdout. See docs/formats.md.
 
 use std::io;
 use std::time::Duration;
@@ -13,19 +13,20 @@ use services::Warden;
 use crate::WARDEN;
 use crate::exit::{Failed, SELF};
 
-/// A heartbeat comes every ten seconds. After this long without one the other side is dead.
+/// Heartbeats come every ten seconds. After this time without one the other side counts as dead.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Flags of `remote-agent`. What to do comes on stdin.
+/// Flags of `remote-agent`. Requests come on stdin.
 #[derive(Debug, Args)]
 pub struct RemoteAgentArgs {
-    /// End if nothing comes on stdin for so long at the beginning: what started it may be gone without having closed its stdin,
-    /// as in a pod that is never attached to
+    /// End if nothing comes on stdin for this time at the start: the starting process may be gone without
+    /// having closed stdin, as in a pod that is never attached to
     #[arg(long, value_name = "TIME", value_parser = plan::duration, default_value = "1h")]
     first_order_within: Duration,
 }
 
-/// Serves until stdin ends, or nothing comes for a minute once there was something; then ends whatever is left.
+/// Serves until stdin is closed, or nothing comes for a minute after the first request. Then ends all
+/// remaining processes.
 pub fn run(args: &RemoteAgentArgs) -> anyhow::Result<u8> {
     if !anything_comes(args.first_order_within)? {
         let message = format!("nothing came on stdin within {} s", args.first_order_within.as_secs());
@@ -38,7 +39,7 @@ pub fn run(args: &RemoteAgentArgs) -> anyhow::Result<u8> {
         processors: std::thread::available_parallelism().map_or(1, |many| many.get() as u32),
         timeout: TIMEOUT,
         warden: Warden::of_this_program(WARDEN),
-        // What a record keeps of this machine.
+        // Description of this machine for the record.
         about: |services| serde_json::to_value(Environment::look_for(services)).unwrap_or_default(),
     };
     remote::serve(io::stdin(), io::stdout(), host).map_err(|error| {
@@ -52,7 +53,7 @@ fn failed(message: String) -> Failed {
     Failed::new(SELF, message).hint("the Proofload that started this agent is gone")
 }
 
-/// Whether stdin has something to read, or its end, within so long.
+/// Waits at most this long for input or its end. Returns whether there is any.
 fn anything_comes(longest: Duration) -> io::Result<bool> {
     let stdin = io::stdin();
     let limit = Timespec { tv_sec: longest.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: 0 };

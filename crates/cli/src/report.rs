@@ -1,5 +1,5 @@
-//! `proofload report`: the report of a record, from the record alone, printed or opened in a browser; and what other load generators printed, which
-//! `foreign` judges.
+//! `proofload report`: the report of a record, printed or opened in a browser, and the output of other load
+//! generators, which `foreign` judges.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -23,24 +23,25 @@ mod browser;
 
 /// Bytes read at a time.
 const PIECE: usize = 64 << 10;
-/// What whoever names two records, or labels of one, may want.
+/// Hint for two records, or labels of one.
 const TWO: &str = "two records are compared by `proofload history compare OLD NEW`";
 
 /// Flags of `report`.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct ReportArgs {
-    /// A record, or files with what other load generators printed; `-` is what is piped in
+    /// A record, or files with the output of other load generators. `-` is stdin
     ///
-    /// A record is its folder, `latest`, `latest~1` for the one before, its name, or an experiment's name for its newest.
+    /// A record is its folder, `latest`, `latest~1` for the one before, its name, or an experiment's name for
+    /// its newest.
     #[arg(value_name = "RECORD|FILE", default_value = "latest")]
     what: Vec<PathBuf>,
     #[command(flatten)]
     form: FormArgs,
-    /// The same as --format html: one page that needs nothing but itself, for a browser
+    /// The same as --format html: one self-contained page for a browser
     #[arg(long, conflicts_with_all = ["json", "format"])]
     html: bool,
-    /// Open the record's page in a browser; without a desktop, say where it is
+    /// Open the record's page in a browser, or print its path without a desktop
     #[arg(long, conflicts_with_all = ["json", "format", "html", "out", "dark"])]
     open: bool,
     /// Write to this file instead of stdout
@@ -49,7 +50,7 @@ pub struct ReportArgs {
     /// With svg: for a dark page
     #[arg(long)]
     dark: bool,
-    /// Of files: compare two labels, each given by name, by a unique part of it, or by number
+    /// With files: compare two labels, each given by name, by a unique part of it, or by number
     #[arg(long, num_args = 2, value_names = ["BASELINE", "CANDIDATE"], conflicts_with = "open")]
     compare: Option<Vec<String>>,
 }
@@ -106,7 +107,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     })
 }
 
-/// Prints the report of a record that was measured here and gives its exit code.
+/// Prints the report of a record that was measured on this machine and returns its exit code.
 pub fn print(record: &Record, form: &Form, amount: AmountArgs) -> anyhow::Result<u8> {
     drawn_from(record, |of| {
         print::result(&measured(of, None), form, amount)?;
@@ -114,16 +115,16 @@ pub fn print(record: &Record, form: &Form, amount: AmountArgs) -> anyhow::Result
     })
 }
 
-/// A record with all that a report is drawn from.
+/// A record with all inputs of a report.
 pub type Drawn<'a> = (&'a Record, &'a Conclusion, Option<&'a Explanation>);
 
-/// Does this with a record, what follows from it, and what explains it.
+/// Calls `draw` with a record, its conclusion, and its explanation.
 pub fn drawn_from<T>(record: &Record, draw: impl FnOnce(Drawn<'_>) -> T) -> T {
     draw((record, &analysis::conclude(record), explanation::kept(&record.directory).as_ref()))
 }
 
-/// What is reported of a record, in a file or on stdout: a page links to the flame graphs where they lie beside it. A page of another origin
-/// is not linked to.
+/// The report of a record, for a file or stdout. A page links to the flame graphs if they are beside it. It
+/// does not link to a page of another program.
 pub fn measured<'a>((record, conclusion, explanation): Drawn<'a>, path: Option<&Path>) -> Measured<'a> {
     let beside = path.is_some_and(|path| is_in(path, &record.directory));
     Measured {
@@ -146,7 +147,8 @@ fn is_in(path: &Path, directory: &Path) -> bool {
         .is_ok_and(|folder| fs::canonicalize(directory).is_ok_and(|of| of == folder))
 }
 
-/// What tells this machine from others. Processors are left out: how many there are depends on who asks.
+/// Properties that identify this machine. The number of processors is left out, because it depends on the
+/// caller's limits.
 fn here() -> Environment {
     let facts = Facts::look();
     Environment {
@@ -157,12 +159,12 @@ fn here() -> Environment {
     }
 }
 
-/// Whether a file is what another tool printed: no record's folder, and no file in one.
+/// Whether a file is the output of another tool: neither a record's folder nor a file in one.
 fn is_foreign(path: &Path) -> bool {
     path == Path::new("-") || path.exists() && !path.is_dir() && !path.with_file_name("record.json").is_file()
 }
 
-/// Reads files of other tools, and prints what they are worth: all of them, or two labels against each other.
+/// Reads files of other tools, and prints the audit of all, or a comparison of two labels.
 fn audit(args: &ReportArgs, form: &Form) -> anyhow::Result<u8> {
     let files = args.what.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
     if files.iter().all(|(_, runs)| runs.is_empty()) {
@@ -183,7 +185,7 @@ fn audit(args: &ReportArgs, form: &Form) -> anyhow::Result<u8> {
     Ok(if void { exit::VOID } else { 0 })
 }
 
-/// What was read without what looks like a secret in what the runs are called by: before labels are made of it, and cut.
+/// Masks apparent secrets in the names of runs, before labels are made of these and truncated.
 fn without_secrets((file, runs): (Transcript, Vec<Run>)) -> (Transcript, Vec<Run>) {
     let masked = |mut run: Run| {
         let texts = run.url.iter_mut().chain(&mut run.command).chain(&mut run.headings);

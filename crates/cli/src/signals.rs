@@ -1,5 +1,6 @@
-//! Ctrl-C, SIGTERM, a closed terminal and the end of a parent: the first asks to stop, a second does not wait. Ctrl-Z, which leaves the terminal as it was
-//! found. And a limit of file sizes, which is an error like any other.
+//! Ctrl-C, SIGTERM, a closed terminal and the end of a parent: the first requests a stop, a second ends at
+//! once. Ctrl-Z, which restores the terminal first. And the file size limit, which is reported like any other
+//! error.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,20 +21,22 @@ use crate::{live, print};
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Variable in which a program that runs this one as its own, such as the npm package, passes its process id.
+/// Variable in which a wrapper program, such as the npm package, passes its process ID.
 const PARENT: &str = "PROOFLOAD_PARENT";
-/// Sent by the kernel when that program ends. Not one of [`SIGNALS`]: after a Ctrl-C it must not count as a second one.
+/// Sent by the kernel when the wrapper ends. Not one of [`SIGNALS`]: after a Ctrl-C it must not count as a
+/// second one.
 const PARENT_ENDED: i32 = SIGUSR1;
 
-/// So soon after its first time a signal is an echo: npm, npx and `timeout` pass on what the terminal, or they themselves, have sent to
-/// all of us.
+/// A repeated signal within this time is an echo: npm, npx and `timeout` forward signals that the terminal,
+/// or they themselves, have sent to all processes.
 const ECHO_NS: u64 = 500_000_000;
 
-/// Whether somebody hears of signals: see [`on_first`].
+/// Whether signals are handled: see [`on_first`].
 static HEARD: AtomicBool = AtomicBool::new(false);
 
-/// Has the end of the parent that [`PARENT`] names stop this program as Ctrl-C does, also where the parent was killed. The first call of
-/// `main`: services must not inherit the variable, and no thread may run while it is removed.
+/// Makes the end of the parent in [`PARENT`] stop this program like Ctrl-C, also if the parent was killed.
+/// Call it first in `main`: services must not inherit the variable, and no thread may run while it is
+/// removed.
 pub fn stop_with_parent() {
     let Ok(parent) = env::var(PARENT) else { return };
     // SAFETY: no other thread runs yet.
@@ -45,8 +48,8 @@ pub fn stop_with_parent() {
     }
 }
 
-/// Has signals end the program where it is the first process, as of a container: there the kernel drops those without a handler. What
-/// it has started goes with it.
+/// Makes signals end the program if it is the first process of a container, where the kernel ignores signals
+/// without a handler. Everything that it started ends with it.
 pub fn end_as_first_process() {
     let end = || {
         if !HEARD.load(Ordering::SeqCst) {
@@ -54,12 +57,13 @@ pub fn end_as_first_process() {
         }
     };
     for signal in heeded().into_iter().filter(|_| std::process::id() == 1) {
-        // SAFETY: all that it does may be done in a signal handler: an atomic, and `_exit`.
+        // SAFETY: the handler only uses an atomic and `_exit`, which are async-signal-safe.
         let _ = unsafe { register(signal, end) };
     }
 }
 
-/// Of [`SIGNALS`] those that whoever started the program had not ignored: `nohup` wants it to outlive its terminal.
+/// The [`SIGNALS`] that the caller of the program had not ignored: with `nohup` it should outlive its
+/// terminal.
 fn heeded() -> Vec<i32> {
     let status = text(std::process::id(), "status");
     let ignored = field(&status, "SigIgn").and_then(|mask| u64::from_str_radix(mask, 16).ok());
@@ -67,8 +71,8 @@ fn heeded() -> Vec<i32> {
     SIGNALS.into_iter().filter(is_heeded).collect()
 }
 
-/// Calls `stop` on the first signal, from a thread of its own; a second one that is no echo ends the program at once, and the wardens
-/// clean up. What was ignored stays so.
+/// Calls `stop` on the first signal, from a separate thread. A second one that is no echo ends the program at
+/// once, and the wardens clean up. Ignored signals stay ignored.
 pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
     let armed = Arc::new(AtomicBool::new(false));
     let heeded = heeded();
@@ -84,7 +88,8 @@ pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
                 exit(i32::from(INTERRUPTED));
             }
         };
-        // SAFETY: all that it does may be done in a signal handler: a clock, atomics, `live::leave`, which says so of itself, and `_exit`.
+        // SAFETY: the handler only uses a clock, atomics, `live::leave`, which is documented as safe in a
+        // signal handler, and `_exit`.
         unsafe { register(signal, again) }?;
     }
     let mut signals = Signals::new(heeded.iter().chain([&PARENT_ENDED]))?;
@@ -98,7 +103,7 @@ pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Has the first signal ask a run to stop; this is told then.
+/// Makes the first signal request a stop of the run, with a message.
 pub fn stop_on_first(stop: Stop, told: &'static str) -> anyhow::Result<()> {
     on_first(move || {
         stop.request();
@@ -106,23 +111,27 @@ pub fn stop_on_first(stop: Stop, told: &'static str) -> anyhow::Result<()> {
     })
 }
 
-/// Has a write beyond `ulimit -f` fail instead of ending the program. Not by ignoring the signal, which services would inherit.
+/// Makes a write beyond `ulimit -f` fail instead of ending the program. The signal is not ignored, because
+/// services would inherit that.
 pub fn outlive_file_limit() {
-    // SAFETY: nothing may be done in any signal handler.
+    // SAFETY: an empty handler is safe.
     let _ = unsafe { register(SIGXFSZ, || {}) };
 }
 
-/// Does this before a Ctrl-Z stops the program. It must be fit for a signal handler: no memory, no locks.
+/// Calls `first` before a Ctrl-Z stops the program. It must be safe in a signal handler: no allocations, no
+/// locks.
 pub fn on_suspend(first: fn()) -> io::Result<()> {
     let suspend = move || {
-        // Where no shell is above us nobody would have us go on; the kernel stops no such program either.
+        // Without a parent shell nothing would continue this program. The kernel does not stop such a program
+        // either.
         if getsid(None).is_ok_and(|session| session == getpgrp()) {
             return;
         }
         first();
         let _ = emulate_default_handler(SIGTSTP);
     };
-    // SAFETY: the caller's part is fit for it, and the default handler's stand-in is made for it.
+    // SAFETY: `first` is required to be safe in a signal handler, and the emulation of the default handler is
+    // made for that.
     unsafe { register(SIGTSTP, suspend) }?;
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! How the command line is laid out: the groups of its help, and what others make of it: completions, man pages, schemas. Must not:
-//! do what a command does.
+//! The layout of the command line: the groups of its help, completions, man pages, schemas. This module does
+//! not run commands.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::exit::{self, Failed};
 use crate::explain::PAGES;
 use crate::{Cli, print};
 
-/// The commands that are shown, by what they are for. More than a dozen would be read by nobody.
+/// The visible commands by purpose. A longer list than a dozen would not be read.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Measure", &["compare", "run", "load", "capacity", "tune", "init"]),
     ("Read", &["report", "history", "profile", "explain"]),
@@ -33,10 +33,10 @@ invalid; 5 a limit is inconclusive; 6 Proofload could not do its own part; 130 i
 
 Topics (proofload help TOPIC): validity";
 
-/// The value of flags that are header fields.
+/// The value name of flags with header fields.
 const FIELD: &str = "NAME: VALUE";
 
-/// What was typed, with `help` about a topic read as `explain`.
+/// Parses the arguments, with `help TOPIC` read as `explain TOPIC`.
 pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut words: Vec<OsString> = words.into_iter().collect();
     if let Some(at) = topic(&words) {
@@ -47,7 +47,7 @@ pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Er
     matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(without_secrets)
 }
 
-/// An error of clap that repeats nothing of what was typed that looks like a secret.
+/// Removes apparent secrets of the arguments from an error of clap.
 pub fn without_secrets(mut error: clap::Error) -> clap::Error {
     let of_field = error.get(ContextKind::InvalidArg).is_some_and(|arg| arg.to_string().contains(FIELD));
     let told = |text: &String| plan::quotable(text);
@@ -55,7 +55,7 @@ pub fn without_secrets(mut error: clap::Error) -> clap::Error {
         .context()
         .filter_map(|(kind, value)| {
             let value = match value {
-                // All but its first word may be the value of a header field, which nothing marks as such.
+                // All words except the first may be the value of a header field, which is not marked as such.
                 ContextValue::String(text) if of_field && kind == ContextKind::InvalidValue => {
                     let mut words = text.split_whitespace();
                     let (first, more) = (words.next().unwrap_or_default(), words.next().map_or("", |_| " …"));
@@ -87,7 +87,7 @@ pub fn command_at(words: &[OsString]) -> usize {
     at
 }
 
-/// Where `help` stands, if it is asked about a topic: the checks, or a page.
+/// The position of `help`, if it is about a topic: the checks, or a page.
 fn topic(words: &[OsString]) -> Option<usize> {
     let at = command_at(words);
     let named = |word: &OsString| word == "validity" || PAGES.iter().any(|(name, _)| word == name);
@@ -103,7 +103,7 @@ pub fn command() -> Command {
     command.help_template(template).after_help(topics())
 }
 
-/// The examples, and all pages that can be read.
+/// The examples, and all available pages.
 fn topics() -> String {
     PAGES.iter().fold(EXAMPLES.to_owned(), |text, (name, _)| text + ", " + name)
 }
@@ -138,7 +138,7 @@ fn complete(shell: aot::Shell, script: &mut Vec<u8>) {
 /// Flags of `man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// The folder, made where it is not there
+    /// The folder, created if it does not exist
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -158,7 +158,7 @@ fn write_man(folder: &Path) -> io::Result<()> {
 /// Flags of `schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
-    /// What it describes
+    /// Subject of the schema
     #[arg(long, value_enum, default_value_t = Of::Experiment)]
     of: Of,
 }
@@ -167,7 +167,7 @@ pub struct SchemaArgs {
 enum Of {
     /// The experiment file, for editors
     Experiment,
-    /// What `report --json` prints, for programs that read it
+    /// The output of `report --json`, for programs that read it
     Report,
 }
 

@@ -1,4 +1,5 @@
-//! `proofload tune`: which settings make a service faster. It carries out what the tuning asks for, step by step, and prints what to set.
+//! `proofload tune`: finds the settings that make a service faster. It runs the steps that the tuning
+//! requests, and prints the settings to apply.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -43,13 +44,13 @@ Examples:
 Settings are screened together: each is on in half of the trials (docs/tuning.md).";
 
 const BUDGET: &str = "10m";
-/// From this budget on it is worth its time to look at a profile first.
+/// From this budget on, a profile is taken first.
 const PROFILE_FROM: Duration = Duration::from_secs(180);
-/// Slices of a trial while settings are screened: processes vary more than slices do.
+/// Slices of a trial while settings are screened: processes vary more than slices.
 const SLICES: u32 = 2;
-/// What the service as it is may take at most, in seconds: long enough to watch a warm-up.
+/// Time limit for the first run of the unchanged service, in seconds: long enough to observe a warm-up.
 const AS_IT_IS_MOST_S: f64 = 150.0;
-/// Up to so many processors the generator gets none of its own where processes are tried.
+/// Up to this number of processors, the generator gets none exclusively if numbers of processes are tried.
 const SHARED_CORES_MAX: usize = 3;
 
 /// Flags of `tune`.
@@ -62,24 +63,27 @@ const SHARED_CORES_MAX: usize = 3;
     mut_arg("rate", |arg| arg.hide(true))
 )]
 pub struct TuneArgs {
-    /// The command that starts the service, as one argument, or an experiment file without factors [default: proofload.toml]
+    /// The command that starts the service, as one argument, or an experiment file without factors [default:
+    /// proofload.toml]
     what: Option<String>,
-    /// Try this too: NAME=value, NAME=a|b|c, `flag: WORDS` behind the command, `before: WORDS` in front; may be given several times
+    /// An additional setting to try: NAME=value, NAME=a|b|c, `flag: WORDS` after the command, `before: WORDS`
+    /// in front. May be repeated
     #[arg(long = "try", value_name = "SETTING", help_heading = "Settings")]
     tries: Vec<String>,
-    /// Try only these of the catalogue (docs/tuning.md), by name, separated by commas; `none` for --try alone
+    /// Try only these settings of the catalogue (docs/tuning.md), by name, separated by commas. `none` for
+    /// --try alone
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Settings")]
     only: Vec<String>,
-    /// Leave out these of the catalogue
+    /// Leave out these settings of the catalogue
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Settings")]
     without: Vec<String>,
-    /// A limit that the advised settings must keep, such as 'memory < +20%'; may be given several times
+    /// A limit that the advised settings must keep, such as 'memory < +20%'. May be repeated
     #[arg(long, value_name = "LIMIT", help_heading = "Settings")]
     keep: Vec<String>,
-    /// Start nothing: print what would be tried, and why not the rest
+    /// Start nothing: print the settings to try, and why others are skipped
     #[arg(long, conflicts_with_all = ["format", "json"], help_heading = "Settings")]
     list: bool,
-    /// Time the whole run may take, for example 90s or 10m
+    /// Time limit of the whole run, for example 90s or 10m
     #[arg(long, value_parser = plan::budget, default_value = BUDGET)]
     budget: Duration,
     /// Seed of every random choice
@@ -92,7 +96,7 @@ pub struct TuneArgs {
     /// New folder for the records [default: records/tune-NAME-TIME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write an experiment file that compares the chosen settings with the current ones; never overwrites
+    /// Write an experiment file that compares the chosen settings with the current ones. Never overwrites
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     #[command(flatten)]
@@ -112,7 +116,7 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
         print::tell!("note: tune judges by one metric, the first: {metric}; --keep limits others");
     }
     let facts = base.facts();
-    // Also where it is not listed: what is wrong is told before anything starts.
+    // Also without --list, because problems are reported before anything starts.
     let chosen = chosen(&base.plan.tune, &facts, Path::new("…"))?;
     base.plan.tune.tries.iter().try_for_each(|text| base.check(text))?;
     if args.list {
@@ -121,7 +125,7 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     something_to_try(&self::chosen(&base.plan.tune, &facts.at_most(), Path::new("…"))?)?;
     args.write.iter().try_for_each(|path| print::absent(path))?;
     let folder = args.out.clone().unwrap_or_else(|| records::claim(&format!("tune-{}", base.plan.name)));
-    // Files of ours go into it, by names that others may have there.
+    // Our files are written to it, whose names might already be in use.
     preflight::record(&folder)?;
     preflight::plan(&base.plan, None)?;
     DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|error| {
@@ -164,7 +168,7 @@ fn check_metrics(plan: &Plan, keep: &[Keep]) -> Result<(), Failed> {
     }
 }
 
-/// What flags add to what the file wishes.
+/// Merges flags into the file's settings.
 fn wish(args: &TuneArgs, tune: &mut plan::Tune) {
     if !args.only.is_empty() {
         tune.only.clone_from(&args.only);
@@ -174,7 +178,7 @@ fn wish(args: &TuneArgs, tune: &mut plan::Tune) {
     tune.keep.extend(args.keep.iter().cloned());
 }
 
-/// What is tried: the catalogue's, and the user's own.
+/// The settings to try, from the catalogue and from the user.
 fn chosen(tune: &plan::Tune, facts: &Facts, folder: &Path) -> Result<Chosen, Failed> {
     let catalogue = Catalogue::built_in();
     let names: Vec<&str> = catalogue.names().collect();
@@ -189,7 +193,7 @@ fn chosen(tune: &plan::Tune, facts: &Facts, folder: &Path) -> Result<Chosen, Fai
     for text in &tune.tries {
         let refused = |why: String| Failed::usage(format!("--try '{}': {why}", plan::quotable(text)));
         let setting = tune::tried(text).map_err(refused)?;
-        // Two rows that come out the same cannot be told apart.
+        // Two equal rows cannot be distinguished.
         if let Some((name, value)) =
             setting.variables().find(|(name, value)| facts.env.get(*name).is_some_and(|is| is == value))
         {
@@ -244,7 +248,7 @@ fn list(chosen: &Chosen) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// A tuning as it is carried out.
+/// A tuning in progress.
 struct Work<'a> {
     args: &'a TuneArgs,
     base: Base,
@@ -253,15 +257,15 @@ struct Work<'a> {
     stop: Stop,
     seed: u64,
     began: Instant,
-    /// Of records so far.
+    /// Number of records so far.
     number: usize,
-    /// The record of the service as it is.
+    /// The record of the unchanged service.
     before: Option<Record>,
-    /// What a profile proposes to change in the code.
+    /// Changes to the code that a profile suggests.
     proposals: Vec<String>,
 }
 
-/// The record of a step's experiment, and whether it could be carried out.
+/// The record of a step's experiment, and whether it could be run.
 type Ran = (Record, Result<(), LabError>);
 
 impl Work<'_> {
@@ -274,7 +278,7 @@ impl Work<'_> {
         ] {
             fs::write(self.folder.join(name), text)?;
         }
-        // What logs and what compresses shows only once it has run.
+        // Logging and compression are only visible in a run.
         let first = self.step_alone()?;
         (facts.logs, facts.compresses) = (Some(logs(&first)), Some(compresses(&first)));
         let times = Times::of(&first);
@@ -309,7 +313,7 @@ impl Work<'_> {
             if step.purpose == Purpose::Confirm
                 && let Ok((record, _)) = &ran
             {
-                // What it was for is told all the same.
+                // The result is printed nevertheless.
                 match self.kept(record) {
                     Ok(path) => experiment = Some(path),
                     Err(error) => unwritten = Some(error),
@@ -325,7 +329,7 @@ impl Work<'_> {
         Ok(if interrupted { exit::INTERRUPTED } else { 0 })
     }
 
-    /// The service as it is: whether it works at all, and how long it warms up.
+    /// Runs the unchanged service: whether it works at all, and how long it warms up.
     fn step_alone(&mut self) -> anyhow::Result<Record> {
         print::tell!("records: {}", records::typed(&self.folder).display());
         print::tell!("the service as it is: does it work, how long does it warm up?");
@@ -349,7 +353,7 @@ impl Work<'_> {
         Ok(record)
     }
 
-    /// The record of the next experiment, begun, and what it is run in.
+    /// The record of the next experiment, opened, and its context.
     fn ready(
         &mut self,
         text: String,
@@ -362,7 +366,7 @@ impl Work<'_> {
         self.number += 1;
         let directory = self.folder.join(format!("{:02}-{name}", self.number));
         let course = Course::new(&self.base.name, text, plan, Some(&directory))?;
-        // The service runs here, and so is nobody asked.
+        // The service runs on this machine, so no confirmation is needed.
         let course = Course { made_by: MadeBy::Tune, ..course };
         run::ready(course, self.stop.clone())
     }
@@ -382,11 +386,11 @@ impl Work<'_> {
                 (plan.design.looks, plan.design.per_core) = (LookRule::Once, per_core);
             }
             plan.design.slices = Some(SLICES);
-            // Mirrored rows, and blocks that are few: what disturbs one of them is better borne than repeated.
+            // Rows are mirrored and blocks are few: a disturbed block is better kept than repeated.
             plan.design.drop_disturbed &= confirms;
             plan.design.warmup.get_or_insert(times.warm_up);
             match step.rate_per_s.zip(latency) {
-                // Slices are then as long as the quantile asks for.
+                // Slices are then as long as the quantile requires.
                 Some((rate, metric)) => {
                     (plan.design.metric, plan.design.rate) = (metric, Some(Rate::PerSecond(rate)));
                     for variant in &mut plan.variants {
@@ -411,7 +415,7 @@ impl Work<'_> {
             tune::experiment(&self.base.text, &self.base.plan.variants[0], settings, &step.rows);
         let mut plan = plan::parse(&text, &self.base.directory).map_err(|problems| {
             match (step.purpose, &problems[..]) {
-                // That is the answer for this setting, and no error of the rest.
+                // This is the result for the setting, and not an error of the whole tuning.
                 (Purpose::Smoke(_), [problem, ..]) => anyhow::anyhow!("{}", problem.message),
                 _ => experiment::shown(Path::new(&self.base.name), &text, &problems).into(),
             }
@@ -437,13 +441,13 @@ impl Work<'_> {
         Ok((record, result))
     }
 
-    /// What a step's experiment means for the tuning.
+    /// The meaning of a step's experiment for the tuning.
     ///
     /// # Errors
     /// If nothing more can be measured: the record cannot be written, or the load generator does not work.
     fn outcome(&self, step: &Step, ran: anyhow::Result<Ran>) -> anyhow::Result<Outcome> {
         let (record, result) = match ran {
-            // A program that is not there, a file that cannot be read: the rest goes on without it.
+            // A missing program or an unreadable file: the tuning continues without this setting.
             Err(error) if matches!(step.purpose, Purpose::Smoke(_)) => {
                 return Ok(Outcome::Failed(format!("{error:#}")));
             }
@@ -472,7 +476,7 @@ impl Work<'_> {
         Ok(Outcome::Measured(tune::figures(&record, &conclusion), block_s.unwrap_or(step.seconds)))
     }
 
-    /// Why a setting alone is none that could be tried with others.
+    /// Why a setting alone cannot be combined with others.
     fn spoilt(&self, record: &Record, conclusion: &Conclusion) -> Option<String> {
         if let Some(EndReason::Void(why)) = record.end() {
             return Some(why.clone());
@@ -481,7 +485,7 @@ impl Work<'_> {
         found.or_else(|| tune::same_work(self.before.as_ref()?, record).err())
     }
 
-    /// Where the experiment file of the confirmation lies, for whoever wants it again.
+    /// The path of the confirmation's experiment file, for repeating it.
     fn kept(&self, record: &Record) -> anyhow::Result<String> {
         let path = match &self.args.write {
             None => records::typed(&record.directory).join("experiment.toml"),
@@ -492,7 +496,7 @@ impl Work<'_> {
         };
         let whole = |folder: &Path| fs::canonicalize(folder).ok();
         let is_elsewhere = whole(records::folder_of(&path)) != whole(&self.base.directory);
-        // Of a command that flags name, folders are absolute.
+        // For a command from flags, folders are absolute.
         if is_elsewhere && Path::new(&self.base.name).is_file() {
             let (path, folder) = (path.display(), self.base.directory.display());
             print::tell!("note: folders in {path} are relative to {folder}: copy it there to run it");
@@ -532,14 +536,14 @@ impl Work<'_> {
         }
     }
 
-    /// Prints it, and leaves it in the folder too.
+    /// Prints the advice, and writes it to the folder too.
     fn print(&self, advice: &report::Advice) -> anyhow::Result<()> {
         print::keep(&self.folder, "advice", |form, path| print::write(advice, form, path));
         print::result(advice, self.args.form.form(), self.args.amount)
     }
 }
 
-/// What the record of a step is called, and what is told of it.
+/// Name and description of a step's record.
 fn words(step: &Step, settings: &[Setting]) -> (String, String) {
     let (rows, blocks, at) = (step.rows.len(), step.blocks, rate(step.rate_per_s.unwrap_or_default()));
     match step.purpose {
@@ -573,12 +577,12 @@ fn words(step: &Step, settings: &[Setting]) -> (String, String) {
     }
 }
 
-/// The first finding that allows no conclusion.
+/// The first finding that forbids a conclusion.
 fn invalid(conclusion: &Conclusion) -> Option<&Finding> {
     conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid)
 }
 
-/// The row that did not start; `None` where all did.
+/// The row that did not start. `None` if all did.
 fn not_started(record: &Record) -> Option<usize> {
     let block = record.blocks.last()?;
     block.order.get(block.trials.len()).copied()
@@ -589,7 +593,7 @@ fn too_short(short: &tune::TooShort) -> Failed {
     Failed::usage(short).hint(format!("--budget {minutes}m, or fewer settings with --only and --without"))
 }
 
-/// Whether processes are tried where there are too few processors to set some aside for the generator.
+/// Whether numbers of processes are tried with too few processors to reserve some for the generator.
 fn shares_cores(settings: &[Setting], facts: &Facts) -> bool {
     let mut changes = settings.iter().flat_map(|setting| &setting.levels).flat_map(|level| &level.changes);
     facts.cores <= SHARED_CORES_MAX

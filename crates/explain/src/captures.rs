@@ -1,7 +1,8 @@
-//! The captures of a record by what, which variant and which round; what they tell without a profile; and the profiles that they name.
+//! The captures of a record by kind, variant and round, the figures they contain without profiles, and their
+//! profiles.
 //!
-//! Where a window was captured again the last one counts. It computes nothing about functions. Profiles come through a trait, so that
-//! the arithmetic of explaining is tested with trees whose shares are known.
+//! If a window was captured again, the last one counts. This module computes nothing about functions.
+//! Profiles come through a trait, so that the arithmetic is tested with trees of known shares.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,7 @@ use crate::{
     CpuProfile, Cut, HeapProfile, Naming, NativeProfile, ReadError, Tree, Window, cpu_tree, heap_tree,
 };
 
-/// What a service used in a window, by the kernel's accounting.
+/// Resource use of a service in a window, by the kernel's accounting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Use {
     /// CPU time per successful response, in microseconds.
@@ -31,7 +32,7 @@ pub(crate) struct Captures<'a> {
 }
 
 impl<'a> Captures<'a> {
-    /// Those of variants that the plan has.
+    /// The captures of variants in the plan.
     pub fn of(record: &'a Record) -> Captures<'a> {
         let known =
             record.captures.iter().filter(|capture| capture.variant < record.header.plan.variants.len());
@@ -48,14 +49,14 @@ impl<'a> Captures<'a> {
         self.captures.range((kind, variant, 0)..=(kind, variant, u32::MAX)).map(|(_, capture)| *capture)
     }
 
-    /// The variants of which there are profiles of CPU or windows without, in the plan's order.
+    /// The variants with CPU profiles or windows without a profiler, in the plan's order.
     pub fn variants(&self) -> Vec<usize> {
         let known = |key: &&(CaptureKind, usize, u32)| matches!(key.0, CaptureKind::Cpu | CaptureKind::Plain);
         let variants: BTreeSet<usize> = self.captures.keys().filter(known).map(|key| key.1).collect();
         variants.into_iter().collect()
     }
 
-    /// Rounds in which there were profiles of CPU, and responses.
+    /// Number of rounds with CPU profiles and responses.
     pub fn rounds(&self) -> u32 {
         let of = |capture: &&&Capture| capture.kind == CaptureKind::Cpu && capture.requests > 0;
         let rounds = self.captures.values().filter(of).map(|capture| capture.round);
@@ -84,14 +85,15 @@ impl<'a> Captures<'a> {
         &self.record.header.plan.variants[variant].name
     }
 
-    /// What a service used in a window of this kind, round by round; rounds without a successful response are left out.
+    /// Resource use of a service in windows of this kind, by round. Rounds without a successful response are
+    /// omitted.
     pub fn uses(&self, kind: CaptureKind, variant: usize, service: &str) -> BTreeMap<u32, Use> {
         let all = self.all(kind, variant);
         all.filter_map(|capture| Some((capture.round, used(capture, find(capture, service)?.cpu_ns)?)))
             .collect()
     }
 
-    /// CPU time per successful response of all services together, without a profiler, round by round.
+    /// CPU time per successful response of all services together, without a profiler, by round.
     pub fn plain_cpu_us(&self, variant: usize) -> BTreeMap<u32, f64> {
         let all = self.all(CaptureKind::Plain, variant);
         let sum =
@@ -117,20 +119,22 @@ pub(crate) fn cpu_ns(process: &CapturedProcess) -> u64 {
     process.threads.iter().map(|thread| thread.cpu_ns).fold(0, u64::saturating_add)
 }
 
-/// Counters of the JavaScript threads of a service in which requests can be: npm and PM2's daemon have event loops too.
+/// Counters of a service's JavaScript threads that can serve requests, without npm and PM2's daemon, which
+/// have event loops too.
 pub(crate) fn counters(service: &CapturedService) -> impl Iterator<Item = &NodeCounters> {
     let agents = service.processes.iter().flat_map(|process| &process.agents);
     agents.filter(|agent| agent.role != "tool").filter_map(|agent| agent.counters.as_ref())
 }
 
-/// Those of the thread whose event loop did most. The primary of a cluster and a thread that writes logs are idle beside it: a mean over
-/// all would say that the loop which requests wait for is half as late as it is.
+/// Counters of the thread with the busiest event loop. The primary of a cluster and a log-writing thread are
+/// idle beside it, so a mean would halve the delay of the loop that serves requests.
 pub(crate) fn busiest(service: &CapturedService) -> Option<&NodeCounters> {
     counters(service).max_by_key(|one| one.loop_active_ns)
 }
 
-/// Delay of the event loop's timers in microseconds, median and 99th percentile, for showing beside a trial: of the busiest JavaScript
-/// thread of the variant's entry, means over rounds, as in [`Waiting`](crate::Waiting). `None` where nothing was counted.
+/// Delay of the event loop's timers in microseconds, median and 99th percentile, for display beside a trial.
+/// From the busiest JavaScript thread of the variant's entry, as means over rounds, as in
+/// [`Waiting`](crate::Waiting). `None` if nothing was counted.
 pub fn loop_delay_us(record: &Record, variant: usize) -> Option<(f64, f64)> {
     let entry = &record.header.plan.variants.get(variant)?.entry;
     let captures = Captures::of(record);
@@ -144,48 +148,48 @@ pub fn loop_delay_us(record: &Record, variant: usize) -> Option<(f64, f64)> {
     of_rounds(|one| one.loop_delay_p50_ns).zip(of_rounds(|one| one.loop_delay_p99_ns))
 }
 
-/// What an explanation asks of the outside: files of the record, and of the services where they still are. Everything may be missing, on
-/// another machine for example; then names are poorer, and figures the same.
+/// Access to files of the record and of the services. All may be missing, for example on another machine.
+/// Names are then less precise, and figures are the same.
 pub trait Source {
-    /// The bytes of a file of the record, by its path relative to it.
+    /// Reads a file of the record, by its path relative to it.
     ///
     /// # Errors
-    /// If it cannot be read; the text is complete.
+    /// Returns a complete message if it cannot be read.
     fn file(&self, path: &str) -> Result<Vec<u8>, String> {
         Err(format!("{path}: nothing is here"))
     }
 
-    /// The version of the package in this absolute folder, as its package.json has it.
+    /// The version of the package in this absolute folder, from its package.json.
     fn version(&self, _folder: &str) -> Option<String> {
         None
     }
 
-    /// The source map that belongs to this absolute path of a script, and the absolute path of the file in which it stands, from which it
-    /// names its sources: for inline ones the script's own.
+    /// The source map of a script, given by its absolute path. Also returns the absolute path of the file
+    /// with the map, to which sources are relative. For inline maps this is the script.
     fn source_map(&self, _script: &str) -> Option<(Vec<u8>, String)> {
         None
     }
 }
 
-/// A place where nothing is.
+/// An empty source.
 impl Source for () {}
 
-/// Gives profiles; errors are notes with complete texts.
+/// Provides profiles. Errors are notes with complete texts.
 pub(crate) trait Profiles {
-    /// A profile of CPU within a window of nanoseconds of CLOCK_MONOTONIC.
+    /// A CPU profile within a window in nanoseconds of CLOCK_MONOTONIC.
     fn cpu(&self, file: &ProfileFile, window: Window, directory: &str) -> Result<Cut, Note>;
 
     fn native(&self, file: &ProfileFile, directory: &str) -> Result<ThreadTrees, Note>;
 
-    /// A profile of the heap, in bytes.
+    /// A heap profile, in bytes.
     fn heap(&self, file: &ProfileFile, directory: &str) -> Result<Tree, Note>;
 }
 
-/// The profiles that a source has.
+/// The profiles of a source.
 pub(crate) struct Opened<'a>(pub &'a dyn Source);
 
 impl Opened<'_> {
-    /// A profile of the record; of one that is missing or of no use this doubt.
+    /// Reads a profile of the record. Returns `otherwise` as a doubt if it is missing or unusable.
     fn read<T>(
         &self,
         file: &ProfileFile,

@@ -1,15 +1,18 @@
 //! The cause of a difference in plain language, for clear cases only.
 //!
-//! **Method.** Each rule looks for one cause that is known, which has to account for at least half of the difference that the profiles
-//! show; of several the one that accounts for most is told. Where none does, a single function that accounts for 60 % or more is
-//! named. Else there is no story. A story needs profiles that explain the measured difference (see `comparison`).
+//! **Method.** Each rule checks for one known cause, which must account for at least half of the profiled
+//! difference. If several do, the largest is reported. If none does, a single function that accounts for 60 %
+//! or more is named. Otherwise there is no story. A story needs profiles that explain the measured difference
+//! (see `comparison`).
 //!
-//! One case is told otherwise: work that *moves*, from the main thread to the thread pool or back. Then costs may differ little while
-//! everything else changes, so that profiles are compared with the whole CPU time of both variants instead: they have to have seen 80 %
-//! to 125 % of it, the moved work has to be at least half of all that changed places, the pool has to take (or give) at least half of
-//! it, and the difference that is left has to be less than half of what moved.
+//! One case is different: work that *moves* from the main thread to the thread pool or back. Then costs may
+//! differ little while everything else changes, so profiles are compared with the whole CPU time of both
+//! variants instead. They must have seen 80 % to 125 % of it. The moved work must be at least half of all
+//! that changed places, and the pool must gain (or lose) at least half of it. The remaining difference must
+//! be less than half of the moved work.
 //!
-//! Rules read names and times. They see no source and no configuration, so a story says what was seen and what usually helps.
+//! Rules use names and times only. They see no source and no configuration, so a story reports the
+//! observation and the usual remedy.
 
 use model::quantity::{micros, share};
 
@@ -20,35 +23,36 @@ use topic::Found;
 
 mod topic;
 
-/// Part of the profiled difference that a rule's cause has to account for.
+/// Share of the profiled difference that a rule's cause must account for.
 pub const CAUSE_SHARE_MIN: f64 = 0.5;
-/// Part of it that a single function has to account for where no rule does.
+/// Share of it that a single function must account for if no rule applies.
 pub const FUNCTION_SHARE_MIN: f64 = 0.6;
-/// Part of what the main thread loses that the pool has to gain, or the other way round, for work to have moved.
+/// For work to have moved, the share of the main thread's loss that the pool must gain, or vice versa.
 pub const MOVED_SHARE_MIN: f64 = 0.5;
 
-/// Part of a service's CPU time from which something is worth a change of its code.
+/// Share of a service's CPU time from which on a change of its code is worthwhile.
 pub const PROPOSED_SHARE_MIN: f64 = 0.05;
 
-/// What a story is made of.
+/// The input of a story.
 #[derive(Debug)]
 pub(crate) struct Case<'a> {
     pub of: &'a Comparison,
-    /// Costs per request of either.
+    /// Costs per request of both variants.
     pub trees: (&'a Tree, &'a Tree),
-    /// Seen ÷ counted by the kernel, of either; no number where it counted nothing.
+    /// Seen ÷ counted by the kernel, for both. Not a number if it counted nothing.
     pub seen: (f64, f64),
-    /// Content coding of the responses of either, such as `br`.
+    /// Content coding of both variants' responses, such as `br`.
     pub codings: (Option<String>, Option<String>),
     /// Whether the profiles explain the measured difference.
     pub sound: bool,
 }
 
-/// How much of the difference a cause accounts for, and what is told of it.
+/// The share of the difference that a cause accounts for, and its text.
 type Cause = (f64, String);
 
-/// A topic that may be a cause: its own functions, whether packages that these call are part of it, and how it is told of, by the function
-/// with which it begins, what it takes where it costs more, and its figures.
+/// A topic that may be a cause: its own functions, whether the packages they call are part of it, and its
+/// text. The text is made from the entry function, the cost of the topic in the more expensive variant, and
+/// its figures.
 type Topic = (fn(&Frame) -> bool, bool, fn(&Frame, &Found, String) -> Option<String>);
 
 const TOPICS: [Topic; 6] = [
@@ -57,11 +61,11 @@ const TOPICS: [Topic; 6] = [
     (topic::json, false, json),
     (topic::logging, false, logging),
     (topic::apm, false, apm),
-    // Last: of the same calls, those above say more.
+    // Last, because for the same calls the topics above say more.
     (topic::sync_calls, false, sync_calls),
 ];
 
-/// The story; `None` where nothing is clear.
+/// The story. `None` if nothing is clear.
 pub(crate) fn story(case: &Case<'_>) -> Option<String> {
     if let Some(text) = moved_crypto(case) {
         return Some(text);
@@ -79,7 +83,7 @@ pub(crate) fn story(case: &Case<'_>) -> Option<String> {
     cause.map(|(_, text)| text).or_else(|| largest_function(case))
 }
 
-/// What a service could spend less on if its code were changed, and where, the most expensive first.
+/// Costs that a service could reduce by changing its code, with their place, most expensive first.
 pub fn proposals(subject: &Subject) -> Vec<String> {
     let all = subject.share_of(|_| true).0;
     let found = TOPICS.iter().filter_map(|(own, with_packages, text)| {
@@ -95,24 +99,24 @@ pub fn proposals(subject: &Subject) -> Vec<String> {
 }
 
 impl Case<'_> {
-    /// What is of a topic in either variant.
+    /// The parts of a topic in both variants.
     fn both(&self, own: fn(&Frame) -> bool, with_packages: bool) -> (Found, Found) {
         (topic::find(self.trees.0, own, with_packages), topic::find(self.trees.1, own, with_packages))
     }
 
-    /// Part of the difference that a change of so much is.
+    /// The change as a share of the difference.
     fn share(&self, before: f64, after: f64) -> f64 {
         let share = (after - before) / self.of.profiled_us.value;
         if share.is_finite() { share } else { 0.0 }
     }
 
-    /// What something costs by its kind of code, in either variant.
+    /// Cost of a kind of code in both variants.
     fn kind(&self, kind: Kind) -> (f64, f64) {
         let change = self.of.kinds.iter().find(|change| change.what == kind);
         change.map_or((0.0, 0.0), |change| (change.baseline, change.variant))
     }
 
-    /// A cause that costs so much in either variant, where that is enough of the difference; its text is made of its figures.
+    /// A cause with these costs in both variants, if it accounts for enough of the difference.
     fn cause(&self, before: f64, after: f64, text: impl FnOnce(String) -> Option<String>) -> Option<Cause> {
         let share = self.share(before, after);
         let text = (share >= CAUSE_SHARE_MIN).then(|| text(self.figures(before, after)))??;
@@ -156,7 +160,8 @@ fn more_expensive<'f>(before: &'f Found, after: &'f Found) -> &'f Found {
     if after.us >= before.us { after } else { before }
 }
 
-/// `, called by check (users.js:31) for the handler (anonymous server.js:49)`; empty where nobody of the service calls it.
+/// `, called by check (users.js:31) for the handler (anonymous server.js:49)`. Empty if no code of the
+/// service calls it.
 fn called_by(found: &Found) -> String {
     match found.caller() {
         Some((caller, handler)) if caller == handler => format!(", called by {}", caller.in_sentence()),
@@ -189,18 +194,18 @@ fn moved_crypto(case: &Case<'_>) -> Option<String> {
     let (before, after) = case.both(topic::sync_crypto, true);
     let found = more_expensive(&before, &after);
     let (before, after) = (before.us, after.us);
-    // Whatever its functions are called: that it takes what the main thread gives is what tells.
+    // The names of the pool's functions do not matter: it gains what the main thread loses.
     let (pool_before, pool_after) = case.kind(Kind::ThreadPool);
     let (main, taken) = (after - before, pool_after - pool_before);
-    // Of everything that became more expensive or cheaper, the lesser is what may have moved.
+    // At most the smaller of all increases and all decreases may have moved.
     let changes = || case.of.functions.iter().map(|change| change.difference.value);
     let turned_over =
         changes().map(|us| us.max(0.0)).sum::<f64>().min(changes().map(|us| (-us).max(0.0)).sum());
     let large = main.abs() > 0.0 && main.abs() >= CAUSE_SHARE_MIN * turned_over;
     let moved = main * taken < 0.0 && taken.abs() >= MOVED_SHARE_MIN * main.abs();
-    // Where the difference is no smaller than what moved, it is the difference that is to be explained.
+    // If the difference is not smaller than the moved work, the difference is to be explained.
     let mostly = case.of.profiled_us.value.abs() < MOVED_SHARE_MIN * main.abs();
-    // Profiles have to have seen enough of both variants to be believed without a difference to compare them with.
+    // Profiles must have seen enough of both variants, because there is no difference to compare them with.
     if !(large && moved && mostly && is_sound(case.seen.0) && is_sound(case.seen.1)) {
         return None;
     }
@@ -233,7 +238,7 @@ fn templates(_: &Frame, found: &Found, figures: String) -> Option<String> {
     })
 }
 
-/// Compression costs on the main thread or, as streams, on the pool; both are of it.
+/// Compression costs on the main thread or, for streams, on the pool. Both are counted.
 fn compression(case: &Case<'_>) -> Option<Cause> {
     let (main_before, main_after) = case.both(topic::compression, false);
     if main_before.us + main_after.us <= 0.0 {
@@ -243,7 +248,8 @@ fn compression(case: &Case<'_>) -> Option<Cause> {
         let (all, named) =
             topic::pool(tree, |function| has_part(COMPRESSING, &function.to_ascii_lowercase()));
         let rival = topic::find(tree, asks_for_crypto, false);
-        // Where its functions have no names, it works for whoever keeps the main thread busier with asking.
+        // If the pool's functions have no names, its work belongs to whatever keeps the main thread busier
+        // with calls.
         let unnamed = if main.us > rival.us { all } else { 0.0 };
         main.us + if named > 0.0 { named } else { unnamed }
     };
@@ -271,7 +277,7 @@ fn asks_for_crypto(frame: &Frame) -> bool {
     frame.kind == Kind::Core && frame.file.starts_with("node:internal/crypto/")
 }
 
-/// ` with Brotli`: as the responses say, else as functions are called.
+/// ` with Brotli`: from the responses, otherwise from function names.
 fn algorithm(tree: &Tree, coding: Option<&str>) -> &'static str {
     const KNOWN: [(&[&str], &str, &str); 4] = [
         (&["br"], "brotli", " with Brotli"),
@@ -286,7 +292,7 @@ fn algorithm(tree: &Tree, coding: Option<&str>) -> &'static str {
     found.map_or("", |(_, _, text)| *text)
 }
 
-/// What functions of the libraries tell of the level: each level has its own.
+/// The compression level, derived from library functions that are specific to a level.
 fn level(tree: &Tree) -> Option<&'static str> {
     const KNOWN: [(&str, &str); 3] = [
         ("Zopfli", "its search is that of Brotli's levels 10 and 11"),

@@ -1,20 +1,23 @@
-//! One variant vs another: by kind, by package and by function, paired by round; and how much of what was measured that explains.
+//! One variant vs another: by kind, by package and by function, paired by round, with the explained share of
+//! the measured difference.
 //!
-//! **Method.** All services of a variant together, for a request costs what all of them spend on it. In each round in which both
-//! variants were captured the difference is taken for every kind, package and function that either has: what vanished stays, with a
-//! variant's cost of zero, unless it only [`moved`]. Where several services were profiled, files of their own carry the service's name, so that one `server.js`
-//! is not taken for another.
+//! **Method.** All services of a variant are combined, because the cost of a request is the sum over all of
+//! them. In each round in which both variants were captured, the difference is computed for every kind,
+//! package and function of either. A removed function is kept with a variant's cost of zero, unless it only
+//! [`moved`]. If several services were profiled, their files carry the service's name, so that files like
+//! `server.js` are not confused.
 //!
-//! **What moved.** A function that only one side has is the same as one that only the other side has where both have the same name, are
-//! of the same kind of code and of the same package, and neither side has a second one of which that is true: of another commit, or of
-//! another version of its package. Where there are several, such as `handle` of three routers, nobody can tell which became which. Names of
-//! one or two letters are those of a minifier, which gives them anew each time; functions without a name of their own are called after
-//! their place, and never join.
+//! **Moved functions.** Two functions that each exist on one side only are matched if name, kind of code and
+//! package are equal. The match must be unique on both sides. They may come from another commit, or from
+//! another version of their package. If there are several, such as `handle` of three routers, the match is
+//! unknown. Names of one or two letters come from a minifier, which changes them each time. Functions without
+//! their own name are named after their place. Neither is matched.
 //!
-//! **Reconciling.** The difference of CPU time per request was measured by the kernel's accounting in trials without a profiler; profiles
-//! have one of their own. Profiled ÷ measured is the explained share. Where the measured interval contains zero there is nothing to
-//! explain. Below 80 % or above 125 % (its inverse) the reconciliation says so and no cause is told: what is missing may be what
-//! differs. What the profiler cost is mentioned where it added more than 10 % to the CPU time of either variant.
+//! **Reconciling.** The difference of CPU time per request was measured by the kernel's accounting in trials
+//! without a profiler. Profiles yield another value. Profiled ÷ measured is the explained share. If the
+//! measured interval contains zero there is nothing to explain. Below 80 % or above 125 % (its inverse) the
+//! reconciliation says so and no cause is reported, because the missing part may be the difference. The
+//! profiler's overhead is mentioned if it added more than 10 % to the CPU time of either variant.
 
 use std::collections::BTreeMap;
 
@@ -25,22 +28,22 @@ use crate::explanation::mean;
 use crate::tree::without_waiting;
 use crate::{Change, Comparison, Frame, Interval, Kind, Tax, Tree, Unit, merge};
 
-/// What a request cost in each round, in microseconds or whatever the trees hold.
+/// The cost of a request in each round, in microseconds or the unit of the trees.
 pub(crate) type Rounds = BTreeMap<u32, Tree>;
 
-/// Where two variants differ.
+/// The differences between two variants.
 #[derive(Debug)]
 pub(crate) struct Difference {
-    /// As profiles see it; nothing is said yet of what was measured, and no cause.
+    /// The profiled comparison, without measured values and without a cause.
     pub comparison: Comparison,
     /// Means of both sides.
     pub baseline: Tree,
     pub variant: Tree,
-    /// How many rounds they have in common.
+    /// Number of rounds in common.
     pub common: usize,
 }
 
-/// Merges a service's tree into a variant's. `named`: files have to carry this name of the service.
+/// Merges a service's tree into a variant's. `named` is the service's name to be added to files.
 pub(crate) fn add(rounds: &mut Rounds, round: u32, tree: &Tree, named: Option<&str>) {
     let mut tree = tree.clone();
     let own = |frame: &&mut Frame| frame.kind == Kind::Application && !frame.file.is_empty();
@@ -53,14 +56,15 @@ pub(crate) fn add(rounds: &mut Rounds, round: u32, tree: &Tree, named: Option<&s
     *sum = merge(&[(sum, 1.0), (&tree, 1.0)]);
 }
 
-/// Two trees compared without a record: whatever they hold, such as milliseconds. Nothing was measured beside them, so there is nothing
-/// to be reconciled with and no cause is told.
+/// Compares two trees without a record, in any unit such as milliseconds. There is no measurement, so nothing
+/// is reconciled and no cause is reported.
 pub fn compare_trees(baseline: (&str, &Tree), variant: (&str, &Tree)) -> Comparison {
     let rounds = |tree: &Tree| Rounds::from([(1, without_waiting(tree))]);
     difference((baseline.0, &rounds(baseline.1)), (variant.0, &rounds(variant.1))).comparison
 }
 
-/// Where two variants, by their names, differ: in the rounds that both have; where there are none, in the means of all that either has.
+/// The differences between two variants with these names, over common rounds. If there are none, between the
+/// means of all rounds.
 pub(crate) fn difference(baseline: (&str, &Rounds), variant: (&str, &Rounds)) -> Difference {
     let common: Vec<u32> = baseline.1.keys().copied().filter(|round| variant.1.contains_key(round)).collect();
     let trees = |of: &Rounds| match common.is_empty() {
@@ -69,7 +73,7 @@ pub(crate) fn difference(baseline: (&str, &Rounds), variant: (&str, &Rounds)) ->
     };
     let (before, after) = (trees(baseline.1), trees(variant.1));
     let (mean_before, mean_after) = (mean_tree(before.iter()), mean_tree(after.iter()));
-    // Those of the baseline that moved under what they became.
+    // Moved functions of the baseline, by their function in the variant.
     let moved = moved(&mean_before, &mean_after);
     let mut functions = changes(&before, &after, |frame| Some(moved.get(frame).unwrap_or(frame).clone()));
     let mut was: BTreeMap<Frame, Frame> = moved.into_iter().map(|(from, to)| (to, from)).collect();
@@ -111,13 +115,13 @@ fn changes<K: Ord + Clone>(
     changes
 }
 
-/// Names shorter than this say nothing.
+/// Shorter names are meaningless.
 const NAME_CHARS_MIN: usize = 3;
 
-/// What a function is known by where its place has changed: its service where files carry that, its package, whose code it is, its name.
+/// The identity of a moved function: its service if files carry it, its package, its kind of code, its name.
 type Known<'a> = (Option<&'a str>, Option<&'a str>, Kind, &'a str);
 
-/// Functions of the baseline that stand elsewhere in the variant, each with what it is there.
+/// Functions of the baseline at another place in the variant, each with its function there.
 pub(crate) fn moved(baseline: &Tree, variant: &Tree) -> BTreeMap<Frame, Frame> {
     let (before, after) = (by_name(baseline), by_name(variant));
     let pair =
@@ -143,27 +147,27 @@ fn is_named(frame: &Frame) -> bool {
 }
 
 fn known(frame: &Frame) -> Known<'_> {
-    // As [`add`] puts it in front of a file of the service's own.
+    // As [`add`] prefixes the service's own files.
     let service =
         frame.file.split_once(": ").map(|(service, _)| service).filter(|_| frame.kind == Kind::Application);
     (service, frame.package.as_ref().map(|package| package.name.as_str()), frame.kind, &frame.function)
 }
 
-/// Explained share below which no cause is told.
+/// Explained share below which no cause is reported.
 pub const EXPLAINED_MIN: f64 = 0.8;
-/// Explained share above which no cause is told: the inverse.
+/// Explained share above which no cause is reported: the inverse.
 pub const EXPLAINED_MAX: f64 = 1.25;
-/// Tax, as a part added to the CPU time, from which on the reconciliation mentions it.
+/// Overhead of the profiler, as a fraction of the CPU time, above which the reconciliation mentions it.
 pub const TAX_TOLD: f64 = 0.10;
-/// Tax from which on it is a doubt.
+/// Overhead above which it is a doubt.
 pub const TAX_DOUBTED: f64 = 0.30;
 
-/// Whether a cause may be told where profiles see this part of what was measured.
+/// Whether a cause may be reported for this explained share.
 pub(crate) fn is_sound(part: f64) -> bool {
     (EXPLAINED_MIN..=EXPLAINED_MAX).contains(&part)
 }
 
-/// Profiled ÷ measured, where there is a difference, and what that says in one line. `None` was not measured.
+/// Profiled ÷ measured, if there is a difference, and a sentence about it. `None` means not measured.
 pub(crate) fn reconcile(measured: Option<&Interval>, profiled: f64, taxes: &[Tax]) -> (Option<f64>, String) {
     let (part, mut line) = sentence(measured, profiled);
     let most = taxes.iter().map(|tax| tax.cpu_ratio.value - 1.0).fold(0.0, f64::max);
@@ -233,7 +237,7 @@ mod tests {
         let found = compared(&before, &after).comparison;
         assert_eq!(found.functions[0].what.function, "gone");
         assert_eq!((found.functions[0].baseline, found.functions[0].variant), (11.0, 0.0));
-        // Machine-wide drift of 20 µs between the rounds is in both and falls out: 3 and 5, not 53 to 75.
+        // A machine-wide drift of 20 µs between the rounds is in both and cancels out: 3 and 5, not 53 to 75.
         let both = &found.functions[1];
         assert_eq!((both.difference.value, both.baseline), (4.0, 60.0));
         assert!((both.difference.high - (4.0 + 12.706_2)).abs() < 1e-3, "{both:?}");

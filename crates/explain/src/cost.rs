@@ -1,16 +1,18 @@
-//! What a request costs in one service, by kind, package and function, over all workers and capture rounds.
+//! The cost of a request in one service, by kind, package and function, over all workers and capture rounds.
 //!
-//! **Method.** Cost(f) = Σ over the service's threads of the CPU time with f on top of the stack ÷ successful responses of the same window,
-//! in µs per request. Responses are those that the entry gave, so that the costs of several services add up. Each round has one value,
-//! see `explanation`. Where rounds differ in what they saw, a function that is missing in one counts as zero there.
+//! **Method.** Cost(f) = Σ over the service's threads of the CPU time with f on top of the stack ÷ successful
+//! responses of the same window, in µs per request. Responses are counted at the entry, so that the costs of
+//! several services add up. Each round has one value, see `explanation`. A function that is missing in a
+//! round counts as zero there.
 //!
-//! **Tax.** CPU time per request while profiles were taken ÷ the same without, of the same trial, both by the kernel's accounting, and
-//! likewise responses per second. Costs are not deflated by it: nobody knows whose code the profiler slowed down. Instead a tax above
-//! 10 % stands in the reconciliation, and above 30 % it is a doubt.
+//! **Tax.** CPU time per request during profiling ÷ the same without it, in the same trial, both by the
+//! kernel's accounting, and likewise responses per second. Costs are not deflated by it, because it is
+//! unknown whose code the profiler slowed down. Instead, a tax above 10 % is mentioned in the reconciliation,
+//! and one above 30 % is a doubt.
 //!
-//! **Workers.** A worker's cost of a function is per request of its own: its part of the requests that all of them counted, of
-//! the responses of the window; by its part of the CPU time where they do not say. Shown are the cheapest and the most expensive worker of a
-//! round, as means over rounds.
+//! **Workers.** A worker's cost of a function is per own request: its share of the requests counted by all
+//! workers, applied to the responses of the window. If they are not counted, its share of the CPU time is
+//! used. The cheapest and the most expensive worker of a round are shown, as means over rounds.
 
 use std::collections::BTreeMap;
 
@@ -19,25 +21,26 @@ use crate::explanation::mean;
 use crate::observed::{Observed, ProcessTree};
 use crate::{Cost, Frame, FunctionValue, Interval, LineCost, Row, Subject, Tax, Tree, merge, tree};
 
-/// Lines that are shown of a function.
+/// Maximum number of lines shown per function.
 const LINES_MAX: usize = 5;
 
 impl Observed {
-    /// What was seen per request, in microseconds.
+    /// The observed time per request, in microseconds.
     pub fn per_request(&self) -> Tree {
         let requests = self.requests.max(1) as f64;
         tree::scaled(&self.tree, |_| 1.0 / (requests * 1e3))
     }
 }
 
-/// The mean of trees, one a round.
+/// The mean of trees, one per round.
 pub(crate) fn mean_tree<'t>(rounds: impl ExactSizeIterator<Item = &'t Tree>) -> Tree {
     let weight = 1.0 / rounds.len().max(1) as f64;
     merge(&rounds.map(|tree| (tree, weight)).collect::<Vec<_>>())
 }
 
 impl Subject {
-    /// What trees, one a round, amount to; where they were observed with the spread between workers. Nothing else is known of it.
+    /// Aggregates trees, one per round. With observations, adds the spread between workers. Other fields stay
+    /// empty.
     pub(crate) fn over(rounds: &[Tree], observed: &[Observed]) -> Subject {
         let tree = mean_tree(rounds.iter());
         Subject {
@@ -57,7 +60,7 @@ impl Subject {
     }
 }
 
-/// What the profiler cost, by what was used with it and without, round by round; zero where no round has both.
+/// The profiler's overhead, from the resource use with and without it, by round. Zero if no round has both.
 pub(crate) fn tax(with: &BTreeMap<u32, Use>, without: &BTreeMap<u32, Use>) -> Tax {
     let ratios = |of: fn(&Use) -> f64| {
         let both = with.iter().filter_map(|(round, with)| Some((of(with), of(without.get(round)?))));
@@ -66,7 +69,7 @@ pub(crate) fn tax(with: &BTreeMap<u32, Use>, without: &BTreeMap<u32, Use>) -> Ta
     Tax { cpu_ratio: ratios(|used| used.cpu_us), throughput_ratio: ratios(|used| used.per_s) }
 }
 
-/// Values of each key, one a round, zero where a round has none.
+/// Values of each key, one per round. Zero if a round has none.
 pub(crate) fn by_round<K: Ord + Clone>(rounds: &[BTreeMap<K, f64>]) -> BTreeMap<K, Vec<f64>> {
     let mut values: BTreeMap<K, Vec<f64>> = BTreeMap::new();
     for (place, round) in rounds.iter().enumerate() {
@@ -116,7 +119,7 @@ fn most_expensive(lines: &BTreeMap<u32, f64>) -> Vec<LineCost> {
     lines
 }
 
-/// The smallest and largest cost of each function among workers: means over rounds.
+/// The smallest and largest cost of each function among workers, as means over rounds.
 fn spreads(observed: &[Observed]) -> BTreeMap<Frame, (f64, f64)> {
     let rounds = observed.len().max(1) as f64;
     let mut means: BTreeMap<Frame, (f64, f64)> = BTreeMap::new();
@@ -135,7 +138,7 @@ fn spreads(observed: &[Observed]) -> BTreeMap<Frame, (f64, f64)> {
     means
 }
 
-/// Processes that serve requests, each with its part of the window's responses.
+/// Processes that serve requests, each with its share of the window's responses.
 fn own_requests(observed: &Observed) -> Vec<(&ProcessTree, f64)> {
     let said = |process: &ProcessTree| process.share.requests.unwrap_or(0) as f64;
     let spent = |process: &ProcessTree| process.tree.total();
@@ -147,8 +150,8 @@ fn own_requests(observed: &Observed) -> Vec<(&ProcessTree, f64)> {
     working.map(|process| (process, part(process) * each)).collect()
 }
 
-/// How much CPU time profiles and threads saw, and how much of it the kernel counted in the same windows, above zero: per request, means
-/// over rounds. `None` where the kernel counted nothing.
+/// CPU time seen by profiles and threads, and CPU time counted by the kernel in the same windows (positive):
+/// per request, as means over rounds. `None` if the kernel counted nothing.
 pub(crate) fn seen(observed: &[Observed]) -> Option<(f64, f64)> {
     let mean_of = |of: fn(&Observed) -> f64| {
         let per_request = observed.iter().map(|one| of(one) / one.requests.max(1) as f64 / 1e3);

@@ -1,24 +1,27 @@
-//! A profile of CPU time, cut to a window: from samples to a tree in nanoseconds. One of the heap has no times, so there is nothing to cut.
+//! A CPU profile cut to a window: from samples to a tree in nanoseconds. A heap profile has no times, so it
+//! is not cut.
 //!
 //! ```text
 //! samples     s0      s1    s2                    s3   end
-//!              ├──s0───┼─s1──┼─s2────┼─nobody's────┼─s3─┤
+//!              ├──s0───┼─s1──┼─s2────┼─capped──────┼─s3─┤
 //! window            ├──────────────────────┤
 //! ```
 //!
-//! **Whose an interval is.** A sample tells what runs from then on, until the next one: as DevTools has it. What lies partly inside
-//! of the window counts by that part.
+//! **Attribution of intervals.** A sample describes the code that runs from then on until the next one, as in
+//! DevTools. An interval that is partly inside of the window counts by that part.
 //!
-//! **Gaps.** A sampler that is held up, a thread that has to wait for its turn, or a machine whose host takes the processor away leave
-//! intervals of many times the usual length. Nobody can tell what ran then, if anything did; to give it all to the function that ran last
-//! would make that one as expensive as the machine is busy. An interval counts for at most [`GAP_INTERVALS`] times the usual one, which
-//! is the median, and for no less than [`GAP_US_MIN`]; the rest is nobody's, and is told as [`Cut::capped_ns`]. Of a service that hashed
-//! passwords beside three times as many busy threads as there were processors, profiles had 5.7, 5.2, 4.9 and 7.8 s in this way where the
-//! kernel counted 5.5, 5.2, 4.9 and 6.4 s; all intervals in full were twice that. Where no two samples in a row are of the same place,
-//! somebody has put equal ones together, and nothing is capped.
+//! **Gaps.** A delayed sampler, a thread waiting for a processor, or a machine whose host preempts it leave
+//! intervals of many times the usual length. It is unknown what ran then, if anything did. Attributing it all
+//! to the last function would make that one as expensive as the machine is busy. An interval counts for at
+//! most [`GAP_INTERVALS`] times the usual one, which is the median, and for no less than [`GAP_US_MIN`]. The
+//! rest is attributed to no function, and is reported as [`Cut::capped_ns`]. For a service that hashed
+//! passwords beside three times as many busy threads as processors, profiles had 5.7, 5.2, 4.9 and 7.8 s this
+//! way where the kernel counted 5.5, 5.2, 4.9 and 6.4 s. All intervals in full were twice that. If no two
+//! consecutive samples have the same node, equal ones were merged by a tool, and nothing is capped.
 //!
-//! **Lines.** V8 counts samples by line for the profile as a whole, without their times. They are used where the window has at
-//! least [`LINES_SHARE_MIN`] of the samples of a place, in proportion; a place of which it has fewer has no lines.
+//! **Lines.** V8 counts samples by line for the whole profile, without their times. They are used in
+//! proportion if the window has at least [`LINES_SHARE_MIN`] of the samples of a node. Otherwise the node has
+//! no lines.
 
 use std::collections::HashMap;
 
@@ -35,43 +38,44 @@ use crate::thread;
 use crate::tree::{Builder, together};
 use crate::{CpuProfile, Frame, HeapProfile, Kind, Naming, NativeProfile, Tree};
 
-/// So many times the usual interval at most count for a sample.
+/// Maximum length of an interval in usual intervals.
 pub const GAP_INTERVALS: i64 = 3;
-/// Shorter intervals than this are never a gap, in microseconds: a thread is not woken more exactly.
+/// Shorter intervals than this are never a gap, in microseconds, because threads are not woken more
+/// precisely.
 pub const GAP_US_MIN: i64 = 1000;
-/// Lines are told where the window has this share of a place's samples.
+/// Lines are reported if the window has this share of a node's samples.
 pub const LINES_SHARE_MIN: f64 = 0.8;
-/// Gaps below this share of the window are not worth a note.
+/// Gaps below this share of the window are not noted.
 const GAP_SHARE_NOTED: f64 = 0.01;
-/// Fewer samples than this tell nothing of what is usual.
+/// The minimum number of samples to determine the usual interval.
 const USUAL_SAMPLES_MIN: usize = 20;
 
 /// A span of time, CLOCK_MONOTONIC in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Begin.
+    /// Start.
     pub start_ns: u64,
     /// End.
     pub end_ns: u64,
 }
 
-/// What a profile tells of a window.
+/// The part of a profile in a window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cut {
-    /// Time by stack in nanoseconds, waiting included; of the heap bytes.
+    /// Time by stack in nanoseconds, including waiting. For a heap profile, bytes.
     pub tree: Tree,
-    /// What is in the tree.
+    /// The total of the tree.
     pub covered_ns: f64,
-    /// Time within the window that lies in gaps between samples and was given to nobody. With what is covered, it is all
-    /// that the profile has of the window.
+    /// Time within the window that lies in gaps between samples and is attributed to no function. Together
+    /// with `covered_ns`, it is all that the profile has of the window.
     pub capped_ns: f64,
-    /// Samples of work, of which at least a part lies within the window: an idle thread has samples too.
+    /// Number of work samples at least partly in the window. Idle samples are excluded.
     pub samples: u64,
-    /// What makes it poorer than it could be.
+    /// Reasons the tree is incomplete.
     pub notes: Vec<Note>,
 }
 
-/// Cuts a profile to a window; without one, all of it is taken.
+/// Cuts a profile to a window. Without a window, takes all of it.
 pub fn cpu_tree(profile: &CpuProfile, window: Option<Window>, naming: &Naming<'_>) -> Cut {
     let spent = Spent::within(profile, window);
     let mut namer = Namer::of(naming, profile.calls.functions.iter());
@@ -103,13 +107,14 @@ pub fn cpu_tree(profile: &CpuProfile, window: Option<Window>, naming: &Naming<'_
 }
 
 impl Cut {
-    /// Of what has no times.
+    /// A cut of data without times.
     fn timeless(tree: Tree, samples: u64, notes: Vec<Note>) -> Cut {
         Cut { covered_ns: tree.total(), tree, capped_ns: 0.0, samples, notes }
     }
 }
 
-/// Bytes that were allocated and still lived at the end, by stack. Those of Proofload's agent are left out: no request allocates them.
+/// Bytes that were allocated and still live at the end, by stack. Omits Proofload's agent, which is not
+/// caused by requests.
 pub fn heap_tree(profile: &HeapProfile, naming: &Naming<'_>) -> Cut {
     let mut namer = Namer::of(naming, profile.calls.functions.iter());
     let bytes = without_agent(profile, &mut namer);
@@ -117,7 +122,7 @@ pub fn heap_tree(profile: &HeapProfile, naming: &Naming<'_>) -> Cut {
     Cut::timeless(made.tree(), 0, namer.notes())
 }
 
-/// Bytes of each place, zero for the agent's functions and everything below them.
+/// Bytes of each node, zero for the agent's functions and everything below them.
 fn without_agent(profile: &HeapProfile, namer: &mut Namer<'_>) -> Vec<f64> {
     let calls = &profile.calls;
     let mut of_agent: Vec<bool> = Vec::with_capacity(calls.nodes.len());
@@ -128,13 +133,13 @@ fn without_agent(profile: &HeapProfile, namer: &mut Namer<'_>) -> Vec<f64> {
     profile.bytes.iter().zip(of_agent).map(|(bytes, of_agent)| if of_agent { 0.0 } else { *bytes }).collect()
 }
 
-/// What V8 calls the place that all others are below.
+/// V8's name of the root node.
 const ROOT: &str = "(root)";
-/// What it calls having nothing to do.
+/// V8's name of idle time.
 pub(crate) const IDLE: &str = "(idle)";
 
-/// A tree of V8's calls, with the value of each of its places, be it time or bytes; and where each is in the tree, if there is something
-/// in it or below it.
+/// A tree of V8's calls with a value per node, either time or bytes. Also returns the node of each call in
+/// the tree, if there is a value in it or below it.
 fn grow(calls: &Calls, own: &[f64], namer: &mut Namer<'_>) -> (Builder, Vec<Option<usize>>) {
     let mut totals = own.to_vec();
     for (index, node) in calls.nodes.iter().enumerate().rev() {
@@ -144,14 +149,14 @@ fn grow(calls: &Calls, own: &[f64], namer: &mut Namer<'_>) -> (Builder, Vec<Opti
     }
     let mut made = Builder::default();
     let mut places = Vec::with_capacity(own.len());
-    // For what each calls: its place in the tree, and the next JavaScript at or above it.
+    // For callees: the node in the tree, and the nearest JavaScript at or above it.
     let mut callers: Vec<(Option<usize>, Option<usize>)> = Vec::with_capacity(own.len());
-    // The function of each of V8's, and of the next JavaScript above it where its name depends on that.
+    // The function of each call, and of the nearest JavaScript above it if its name depends on that.
     let mut named: HashMap<(u32, Option<usize>), usize> = HashMap::new();
     for (index, node) in calls.nodes.iter().enumerate() {
         let (caller, script) = node.parent.map(|parent| callers[parent as usize]).unwrap_or_default();
         let called = &calls.functions[node.call as usize];
-        // The root of all is no function; what it took itself, if it did, stands beside what it calls.
+        // The root is no function. Its self time, if any, is shown beside its callees.
         let is_root = node.parent.is_none() && &*called.function == ROOT && !called.scripted;
         if totals[index] <= 0.0 || (is_root && own[index] <= 0.0) {
             places.push(None);
@@ -174,11 +179,11 @@ fn grow(calls: &Calls, own: &[f64], namer: &mut Namer<'_>) -> (Builder, Vec<Opti
 
 #[derive(Default)]
 struct Spent {
-    /// Of each place itself, in nanoseconds.
+    /// Self time of each node, in nanoseconds.
     self_ns: Vec<f64>,
-    /// Of calls that the profile does not have.
+    /// Time of calls that are missing in the profile.
     unknown_ns: f64,
-    /// Samples of each place in the profile, and those of them that lie in the window.
+    /// Samples of each node in the profile, and those in the window.
     whole: Vec<u32>,
     inside: Vec<u32>,
     covered_ns: f64,
@@ -209,9 +214,9 @@ impl Spent {
         spent
     }
 
-    /// Adds an interval; says whether the window has a part of it.
+    /// Adds an interval. Returns whether a part of it is in the window.
     fn add(&mut self, node: usize, [begin, counted, end]: [i128; 3], window: (i128, i128)) -> bool {
-        // What two spans have in common.
+        // The intersection of two spans.
         let within = |from: i128, to: i128| (to.min(window.1) - from.max(window.0)).max(0) as f64;
         let time = within(begin, counted);
         self.covered_ns += time;
@@ -227,13 +232,13 @@ impl Spent {
         touches
     }
 
-    /// Whether what the profile says of a place's lines may be said of the window.
+    /// Whether the profile's lines of a node may be used for the window.
     fn has_lines(&self, node: usize) -> bool {
         let (inside, whole) = (f64::from(self.inside[node]), f64::from(self.whole[node]));
         self.self_ns[node] > 0.0 && inside >= LINES_SHARE_MIN * whole
     }
 
-    /// Gaps that are worth a note.
+    /// The note about gaps, if they are large enough.
     fn gaps(&self) -> Option<Note> {
         let (gaps, all) = (self.capped_ns, self.covered_ns + self.capped_ns);
         let text = || {
@@ -247,7 +252,7 @@ impl Spent {
     }
 }
 
-/// The longest interval that counts in full; none where intervals say nothing about gaps.
+/// The longest interval that counts in full. None if intervals say nothing about gaps.
 fn longest_us(profile: &CpuProfile) -> Option<i64> {
     let between = profile.samples.windows(2);
     let summed = profile.summed || between.clone().all(|pair| pair[0].node != pair[1].node);
@@ -258,20 +263,21 @@ fn longest_us(profile: &CpuProfile) -> Option<i64> {
     Some(usual_us.saturating_mul(GAP_INTERVALS).max(GAP_US_MIN))
 }
 
-/// How V8 names functions of JavaScript for `perf`, before a colon.
+/// V8's prefixes of JavaScript functions for `perf`, before a colon.
 const JAVASCRIPT: [&str; 5] = ["JS", "LazyCompile", "Function", "Script", "Eval"];
 
-/// CPU time by stack of compiled code, in nanoseconds: the kernel's part, the pool's, garbage collection's and the rest. It has no times, so
-/// the sampling has to be as long as the window. JavaScript, which a map of the process may name, is named as in V8's own profile.
+/// CPU time of compiled code by stack, in nanoseconds: the kernel's part, the pool's, garbage collection's
+/// and the rest. Samples have no times, so the sampling must last as long as the window. JavaScript from a
+/// process's map is named as in V8's own profile.
 pub fn native_tree(profile: &NativeProfile, naming: &Naming<'_>) -> Cut {
     let (threads, notes) = native_threads(profile, naming);
     Cut::timeless(together(threads.values()), profile.samples(), notes)
 }
 
-/// What threads did by the kernel's sampling, by their number; and what makes it poorer than it could be.
+/// Threads by ID with their trees from kernel sampling, and reasons they are incomplete.
 pub(crate) type ThreadTrees = (IndexMap<u32, Tree>, Vec<Note>);
 
-/// The same thread by thread.
+/// The same by thread.
 pub(crate) fn native_threads(profile: &NativeProfile, naming: &Naming<'_>) -> ThreadTrees {
     let scripts: Vec<Option<CallFrame>> = profile.frames.iter().map(javascript).collect();
     let mut namer = Namer::of(naming, scripts.iter().flatten());
@@ -327,7 +333,8 @@ fn compiled(native: &NativeFrame) -> Frame {
     Frame { function, file: clean(&native.module), line: 0, kind, package: None }
 }
 
-/// A function of JavaScript, such as `JS:*handle file:///srv/app/server.js:12:3`. The sign before the name says how it is compiled.
+/// A JavaScript function, such as `JS:*handle file:///srv/app/server.js:12:3`. The sign before the name is
+/// its compilation tier.
 fn javascript(native: &NativeFrame) -> Option<CallFrame> {
     let (kind, name) = native.name.split_once(':').filter(|_| native.module == MADE)?;
     let name = name.trim_start_matches(['*', '~', '^', '+', '-']);

@@ -1,7 +1,8 @@
-//! What explanations, profiles and differences of two say to people: which tables, which rows, in which order. Each word is chosen once.
+//! The text of explanations, profiles and differences: tables, rows and their order. Each wording is defined
+//! once.
 //!
-//! Names of functions come out of somebody's code and may hold anything: whoever draws makes them harmless. Must not: know a form, or leave
-//! out a doubt.
+//! Function names come from foreign code and may contain anything, so renderers must escape them. This module
+//! knows no output format, and omits no doubt.
 
 use model::document::{Block, Cell, Column, Document, Fit, Line, Remark, Row, Table, Tone};
 use model::quantity::{NONE, Quantity, change_alone, many, micros};
@@ -14,32 +15,34 @@ use crate::{
     Change, Comparison, Explanation, Frame, Interval, Kind, LineCost, Subject, Tree, Unit, WorkerShare,
 };
 
-/// Version of the JSON forms; fields may be added within a version, never renamed or removed.
+/// Version of the JSON forms. Within a version, fields may be added, but never renamed or removed.
 const VERSION: u32 = 1;
-/// What nearly all figures are.
+/// The unit of nearly all figures.
 const US: Unit = Unit::MicrosPerRequest;
-/// Comparisons whose tables are in a report; the others have their reconciliation and their story.
+/// Number of comparisons with tables in a report. The others have only their reconciliation and story.
 const DETAILED_MAX: usize = 3;
-/// The row of what was measured.
+/// The row of the measured values.
 pub(crate) const WITHOUT: &str = "measured without them";
-/// Variants whose tax is told one by one.
+/// Number of variants whose profiler overhead is listed separately.
 const TAXED_MAX: usize = 3;
 
-/// What a report tells of an explanation, before it is drawn in any form.
+/// An explanation in a report, independent of the output format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Why {
-    /// One for each comparison: its heading, and in sentences how much is explained, the cause where it is clear, and where requests wait.
+    /// For each comparison: its heading, and sentences about the explained share, the cause if clear, and
+    /// where requests wait.
     pub reasons: Vec<(String, Vec<String>)>,
-    /// By kind, package, function and memory; where there is nothing to compare, what each variant spends; where requests wait.
+    /// Tables by kind, package, function and memory. Without comparisons, the costs of each variant and where
+    /// requests wait.
     pub tables: Vec<Table>,
     /// How it was captured.
     pub method: Vec<Line>,
-    /// What makes it doubtful or is missing.
+    /// Doubts and missing data.
     pub doubts: Vec<Remark>,
 }
 
 impl Why {
-    /// Puts an explanation into words.
+    /// Converts an explanation into text.
     pub fn of(explanation: &Explanation) -> Why {
         let compared = explanation.comparisons.iter().take(DETAILED_MAX);
         let mut tables: Vec<Table> = compared.flat_map(|of| explained(explanation, of)).collect();
@@ -60,7 +63,7 @@ impl Why {
         }
     }
 
-    /// The same in order: the words in sight, the tables folded away.
+    /// The same in order: text visible, tables folded.
     pub fn blocks(self) -> Vec<Block> {
         let reason = |(heading, sentences): (String, Vec<String>)| {
             let sentences = sentences.into_iter().map(|text| Block::Paragraph(Tone::Plain, text));
@@ -84,7 +87,7 @@ fn heading(of: &Comparison) -> String {
     format!("{} vs {}", shown(&of.variant), shown(&of.baseline))
 }
 
-/// A variant by its name, with that of its service where one has more than one with a profile, so that its name alone does not tell.
+/// The name of a variant. Includes the service's name if several of its services have a profile.
 fn called(explanation: &Explanation, of: &Subject) -> String {
     let subjects = &explanation.subjects;
     let has_several =
@@ -95,7 +98,7 @@ fn called(explanation: &Explanation, of: &Subject) -> String {
 }
 
 fn method(explanation: &Explanation) -> Vec<Line> {
-    // Services of a variant saw the same ones.
+    // All services of a variant served the same requests.
     let requests = model::grouped(explanation.subjects.iter().map(|of| (&of.variant, of.requests)));
     let requests: u64 = requests.iter().filter_map(|(_, each)| each.iter().max()).sum();
     let captures = format!(
@@ -107,7 +110,7 @@ fn method(explanation: &Explanation) -> Vec<Line> {
     std::iter::once(Line::new("captures", captures)).chain(tax).collect()
 }
 
-/// What the profiler cost. Of many variants from the least to the most.
+/// The overhead of the profiler. For many variants, from the smallest to the largest.
 fn tax(explanation: &Explanation) -> Option<String> {
     let known = |of: &&Subject| of.tax.cpu_ratio.value.is_finite() && of.tax.cpu_ratio.value > 0.0;
     let taxed: Vec<&Subject> = explanation.subjects.iter().filter(known).collect();
@@ -126,7 +129,7 @@ fn tax(explanation: &Explanation) -> Option<String> {
     (!taxed.is_empty()).then(|| format!("what profiling a request cost besides: {told}"))
 }
 
-/// Everything of an explanation that text can tell, variant by variant.
+/// All text of an explanation, variant by variant.
 pub fn all_of(explanation: &Explanation, title: &str) -> Document {
     let mut blocks = Vec::new();
     for of in &explanation.subjects {
@@ -145,7 +148,7 @@ pub fn all_of(explanation: &Explanation, title: &str) -> Document {
     }
     let mut why = Why::of(explanation);
     if explanation.comparisons.is_empty() {
-        // What variants spend stands above.
+        // The costs of variants are already above.
         why.tables = vec![waiting(explanation)];
     }
     blocks.extend(why.blocks());
@@ -166,7 +169,7 @@ pub fn profile(title: &str, tree: &Tree, unit: Unit) -> Document {
     Document::new(shown(title), std::iter::once(Block::Paragraph(Tone::Plain, line)).chain(tables))
 }
 
-/// The same for programs, without leaving anything out.
+/// The same as JSON, without omissions.
 pub fn profile_json(title: &str, tree: &Tree, unit: Unit) -> Value {
     let worked = without_waiting(tree);
     let functions = worked
@@ -185,7 +188,7 @@ pub fn profile_json(title: &str, tree: &Tree, unit: Unit) -> Value {
     })
 }
 
-/// One profile vs another: by kind, package and function.
+/// One profile compared with another: by kind, package and function.
 pub fn difference(comparison: &Comparison, unit: Unit) -> Document {
     let (value, interval) = unit.difference(&comparison.profiled_us);
     let interval = interval.map(|interval| format!(" ({interval})")).unwrap_or_default();
@@ -197,33 +200,34 @@ pub fn difference(comparison: &Comparison, unit: Unit) -> Document {
     Document::new(shown(&heading(comparison)), texts.into_iter().chain(tables.map(Block::Table)))
 }
 
-/// The same for programs.
+/// The same as JSON.
 pub fn difference_json(comparison: &Comparison, unit: Unit) -> Value {
     json!({ "profile_version": VERSION, "unit": unit.name(), "difference": comparison })
 }
 
-/// Whether it took CPU time or bytes.
+/// Whether the kind is CPU time or bytes, not waiting.
 fn works(kind: &Kind) -> bool {
     *kind != Kind::Waiting
 }
 
-/// Rows of tables in a report.
+/// Maximum table rows in a report.
 const FUNCTIONS_MAX: usize = 8;
 const PACKAGES_MAX: usize = 5;
-/// Rows of tables and trees of one profile.
+/// Maximum rows of tables and trees of one profile.
 const ALL_FUNCTIONS_MAX: usize = 20;
 const ALL_PACKAGES_MAX: usize = 12;
 const LINES_MAX: usize = 12;
 const WORKERS_MAX: usize = 24;
 const CALLS_MAX: usize = 60;
-/// A call below this share of all is left out of the tree.
+/// A call below this share of the total is omitted from the tree.
 const CALL_SHARE_MIN: f64 = 0.02;
-/// What is below this share of the largest of its table is not worth a row.
+/// A change below this share of the largest one in its table is omitted.
 const CHANGE_SHARE_MIN: f64 = 0.02;
-/// Smaller shares are none.
+/// Smaller shares are shown as zero.
 const SHARE_MIN: f64 = 5e-4;
 
-/// A table of names and figures: the first column is cut at its end where room is short, other names at their beginning.
+/// A table of names and figures. If space is short, the first column is truncated at its end, other names at
+/// their start.
 fn table(heading: impl Into<String>, names: &[&str], figures: &[&str]) -> Table {
     let fits = std::iter::once(Fit::CutEnd).chain(std::iter::repeat(Fit::CutStart));
     Table::of_figures(heading, names.iter().copied().zip(fits), figures.iter().copied())
@@ -233,7 +237,7 @@ fn filled(table: Table, rows: impl Iterator<Item = Vec<Cell>>) -> Table {
     Table { rows: rows.map(Row::Cells).collect(), ..table }
 }
 
-/// A part of a whole; one that nobody would miss is none.
+/// A part of a whole. Negligible parts are shown as zero.
 fn share(part: f64, whole: f64) -> Cell {
     let share = if part < SHARE_MIN * whole { 0.0 } else { part / whole };
     Cell::figure((whole > 0.0).then(|| Quantity::share(share)))
@@ -247,17 +251,17 @@ fn function(frame: &Frame) -> [Cell; 2] {
     [Cell::Text(frame.name()), Cell::Text(frame.place())]
 }
 
-/// A table that says first what it is of.
+/// Prefixes a table's heading with its subject.
 fn titled(of: &str, table: Table) -> Table {
     Table { heading: format!("{of}: {}", table.heading), ..table }
 }
 
-/// By whose code it is, and by function: what a variant spends, where there is nothing to compare it with.
+/// Costs of a variant by kind of code and by function, if there is nothing to compare it with.
 fn spent(of: &Subject, called: &str) -> [Table; 2] {
     [by_kind(of, US), by_function(of, US, FUNCTIONS_MAX)].map(|table| titled(called, table))
 }
 
-/// All of it.
+/// All costs.
 fn all_spent(of: &Subject, unit: Unit) -> impl Iterator<Item = Table> {
     let heap = of.heap.as_ref().map(|heap| heaviest(heap, Unit::BytesPerRequest));
     let tables = [
@@ -273,7 +277,8 @@ fn all_spent(of: &Subject, unit: Unit) -> impl Iterator<Item = Table> {
     tables.into_iter().chain(heap)
 }
 
-/// Rows of names and costs with their share of all; the intervals are left out where none has one.
+/// Rows of names and costs with their share of the total. The column of intervals is omitted if all are
+/// empty.
 fn costs<'a>(
     of: &Subject,
     mut table: Table,
@@ -330,7 +335,7 @@ fn by_line(of: &Subject, unit: Unit) -> Table {
     filled(table, told.into_iter().take(LINES_MAX).map(row))
 }
 
-/// The processes and how the requests were spread over them.
+/// The processes and the distribution of requests among them.
 fn processes(shares: &[WorkerShare]) -> Table {
     let row = |of: &WorkerShare| {
         let round = || shares.iter().filter(|other| other.round == of.round);
@@ -349,7 +354,7 @@ fn processes(shares: &[WorkerShare]) -> Table {
     filled(table("processes", &["round"], &figures), shares.iter().take(WORKERS_MAX).map(row))
 }
 
-/// Functions whose cost per request differs from worker to worker.
+/// Functions whose cost per request differs between workers.
 fn between_workers(of: &Subject, unit: Unit) -> Table {
     let told = of.functions.iter().take(LINES_MAX / 2).filter(|row| row.workers_us.1 > row.workers_us.0);
     let rows = told.map(|row| {
@@ -359,7 +364,7 @@ fn between_workers(of: &Subject, unit: Unit) -> Table {
     filled(table("spread between workers", &["function", "where"], &["least", "most"]), rows)
 }
 
-/// Functions by their own value, below each who calls it: as `node --prof-process` prints it.
+/// Functions by self time, each followed by its callers, as `node --prof-process` prints it.
 fn heaviest(tree: &Tree, unit: Unit) -> Table {
     let (turned, calls) = bottom_up(tree, LINES_MAX);
     let heading = format!(
@@ -374,7 +379,7 @@ fn heaviest(tree: &Tree, unit: Unit) -> Table {
     of_calls(heading, ["own", "share"], calls.iter().map(row))
 }
 
-/// The tree from its roots, without what is small and without the middle of chains.
+/// The tree from its roots, without small calls and without the middle of chains.
 fn from_the_root(tree: &Tree, unit: Unit) -> Table {
     let calls = top_down(tree, CALL_SHARE_MIN, CALLS_MAX);
     let heading = format!(
@@ -406,7 +411,7 @@ fn compared(of: &Comparison, unit: Unit) -> [Table; 3] {
     ]
 }
 
-/// One variant vs another: what profiles saw, beside what was measured without them.
+/// One variant vs another: the profiled change beside the measured one.
 fn explained(explanation: &Explanation, of: &Comparison) -> [Table; 4] {
     let sum = |value: fn(&Change<Kind>) -> f64| {
         Some(of.kinds.iter().filter(|of| works(&of.what)).map(value).sum::<f64>())
@@ -434,7 +439,7 @@ fn explained(explanation: &Explanation, of: &Comparison) -> [Table; 4] {
     tables.map(|table| titled(&heading(of), table))
 }
 
-/// Rows of changes: names, the figures of both sides, and behind each what else is told of it.
+/// Rows of changes: names, the figures of both sides, and further rows below each.
 fn changes<'a>(
     of: &Comparison,
     (heading, names): (String, &[&str]),
@@ -454,17 +459,17 @@ fn changes<'a>(
     table
 }
 
-/// The least change that is worth a row, beside the largest of these.
+/// The smallest change worth a row, relative to the largest of these.
 fn least<'a, T: 'a>(changes: impl Iterator<Item = &'a Change<T>>, unit: Unit) -> f64 {
     changes.map(|of| of.difference.value.abs() * CHANGE_SHARE_MIN).fold(unit.least(), f64::max)
 }
 
-/// What the sides of a change spent, and the difference.
+/// The costs of both sides of a change, and the difference.
 fn sides<T>(of: &Change<T>) -> ([Option<f64>; 2], &Interval) {
     ([Some(of.baseline), Some(of.variant)], &of.difference)
 }
 
-/// `sums` are further rows: what is summed up, what the sides spent where that is known, and the difference.
+/// `sums` are further rows: a label, the costs of both sides if known, and the difference.
 fn kinds(of: &Comparison, unit: Unit, sums: &[(&str, [Option<f64>; 2], Interval)]) -> Table {
     let told = |change: &&Change<Kind>| {
         works(&change.what) && change.baseline.abs().max(change.variant.abs()) >= 10.0 * unit.least()
@@ -477,7 +482,7 @@ fn kinds(of: &Comparison, unit: Unit, sums: &[(&str, [Option<f64>; 2], Interval)
 }
 
 fn packages(of: &Comparison, unit: Unit, most: usize) -> Table {
-    // Beside all that changed: a package is a part of it.
+    // Relative to all changes, because a package is a part of them.
     let least = least(of.kinds.iter().filter(|of| works(&of.what)), unit);
     let told = of.packages.iter().filter(|of| of.difference.value.abs() >= least).take(most);
     let name = |of: &Change<String>| vec![Cell::Text(shown(&of.what))];
@@ -485,8 +490,8 @@ fn packages(of: &Comparison, unit: Unit, most: usize) -> Table {
     changes(of, ("by package".to_owned(), &["package"]), rows, unit)
 }
 
-/// By function, each with a line below it that says where it stood in the baseline, where that was elsewhere, and one that says on whose
-/// behalf it worked, where `behalf` tells.
+/// Changes by function. Below each is its place in the baseline, if it differs, and its caller, if `behalf`
+/// returns one.
 fn functions(
     of: &Comparison,
     all: &[Change<Frame>],
@@ -504,20 +509,21 @@ fn functions(
     changes(of, (heading, &["function", "where"]), rows, unit)
 }
 
-/// A row below one of a function, with something below its difference, for that is what it is a part of.
+/// A row below a function. Its figure is in the difference column, because it is a part of the difference.
 fn below(name: String, place: String, part: Cell) -> Vec<Cell> {
     let none = || Cell::text("");
     vec![Cell::Text(format!("  {name}")), Cell::Text(place), none(), none(), part, none()]
 }
 
-/// Who had a function work, in the variant where it costs more.
+/// The caller of a function, in the variant where it costs more.
 fn on_behalf(explanation: &Explanation, of: &Comparison, change: &Change<Frame>) -> Option<Vec<Cell>> {
     let (variant, frame) = match change.variant >= change.baseline {
         true => (&of.variant, &change.what),
         false => (&of.baseline, change.was.as_ref().unwrap_or(&change.what)),
     };
     let caller = |subject: &'_ Subject| {
-        // Where several services are compared their files carry the service's name; in its own tree they do not.
+        // If several services are compared, their files carry the service's name. In the service's own tree
+        // they do not.
         let named = format!("{}: ", subject.service);
         let file = frame.file.strip_prefix(&named).unwrap_or(&frame.file).to_owned();
         let (caller, share) = on_behalf_of(&subject.tree, &Frame { file, ..frame.clone() })?;
@@ -525,7 +531,7 @@ fn on_behalf(explanation: &Explanation, of: &Comparison, change: &Change<Frame>)
         Some(below(format!("← {}", caller.name()), caller.place(), part))
     };
     let mut callers = explanation.subjects.iter().filter(|of| of.variant == *variant).filter_map(caller);
-    // Of a function that several services call nobody knows here which of them does so more.
+    // If several services call a function, it is unknown which of them calls it more.
     callers.next().filter(|_| callers.next().is_none())
 }
 

@@ -1,15 +1,15 @@
-//! What makes an explanation doubtful: names, what they mean and what to do about them.
+//! Doubts about an explanation: names, meanings and remedies.
 //!
-//! A note is what one part saw, a doubt is what people read: notes of one kind on the same service in the same variant become one doubt,
-//! with the figures of the first and how many there are.
+//! A note is an observation of one part. A doubt is shown to people: notes of one kind about the same service
+//! and variant become one doubt, with the figures of the first and a count.
 
 use model::{Absence, Code, Finding};
 use serde::Deserialize;
 
-/// Makes the kinds of doubts: each with its stable name, and with what it means and what to do.
+/// Defines the kinds of doubts: each with its stable name, and with its meaning and remedy.
 macro_rules! kinds {
     ($($(#[$about:meta])+ $kind:ident $code:literal $remedy:literal)+) => {
-        /// What can make an explanation doubtful.
+        /// The kinds of doubts about an explanation.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
         pub enum DoubtKind {
             $($(#[$about])+ #[serde(rename = $code)] $kind,)+
@@ -26,7 +26,7 @@ kinds! {
     "functions of JavaScript are unknown; threads are known, and compiled code where native profiles are allowed. Either it \
      is not Node.js, or its Node.js is older than 18, or it sets NODE_OPTIONS itself or closes descriptors that it does not \
      know: have it keep the NODE_OPTIONS that it was given"
-    /// An agent was there and is gone.
+    /// An agent disappeared.
     AgentLost "agent_lost"
     "the process ended or closed the agent's socket while it was watched, and its CPU time is unexplained; see the \
      service's logs in the record"
@@ -42,15 +42,15 @@ kinds! {
     ProfileCutOff "profile_cut_off"
     "a part of the window or the whole profile is missing: the process may have ended, or the disk may be full; run it \
      again"
-    /// Samples say more than the kernel counted.
+    /// Samples exceed the CPU time counted by the kernel.
     SamplesStretched "samples_stretched"
     "other work shared the processor while profiles were taken, so the costs of functions are shares of what the thread \
      really ran; give services processors of their own for finer figures"
-    /// The profiler cost much.
+    /// The profiler had a high overhead.
     ProfilerTax "profiler_tax"
     "the profiler changed what it observed; costs are of the service with it, and functions that are called often look more \
      expensive than they are"
-    /// Windows of one trial are not alike.
+    /// Windows of one trial are not comparable.
     NotSteady "not_steady"
     "the windows of a trial are not alike, so comparing them is doubtful: the service was still warming up, or the machine \
      changed; a longer `design.warmup` helps with the first"
@@ -61,7 +61,7 @@ kinds! {
     PerfNotAllowed "perf_not_allowed"
     "compiled code and the kernel are known by thread only, not by function; allow it with `sysctl \
      kernel.perf_event_paranoid=1` or CAP_PERFMON, and run the captures again"
-    /// Names and lines are those of minified code.
+    /// Names and lines come from minified code.
     Minified "minified"
     "names and lines are those of the minified file; put its source map beside it to have those of the source"
     /// A remark on a profile.
@@ -77,21 +77,21 @@ kinds! {
     /// One round of captures.
     OneRound "one_round"
     "one round cannot show chance, so differences have no interval; capture three rounds or more"
-    /// Profiles see too little of the CPU time.
+    /// Profiles cover too little of the CPU time.
     Unexplained "unexplained"
     "a part of the CPU time is in no profile, such as that of processes that were not profiled or had ended; what is \
      missing may be what differs"
-    /// Profiles see more than there is.
+    /// Profiles cover more than the measured CPU time.
     ExplainedTooMuch "explained_too_much"
     "profiles claim more CPU time than the kernel counted; their clocks or their windows do not fit, so do not rely on the \
      amounts"
     /// Variants ran on different versions of Node.js.
     VersionsDiffer "versions_differ"
     "a different Node.js is a difference of its own, unless it is what the experiment varies"
-    /// Variants without a round in common.
+    /// Variants without a common round.
     Unpaired "unpaired"
     "the variants were not captured in the same rounds, so the difference has no interval"
-    /// Anything else that could not be captured, and what a later version names.
+    /// Anything else that could not be captured, and kinds added by later versions.
     #[serde(other)]
     NotCaptured "not_captured"
     "this part of the explanation is missing; the rest stands"
@@ -104,7 +104,7 @@ impl Code for DoubtKind {
 }
 
 impl DoubtKind {
-    /// What the absence of something in a capture means here.
+    /// The kind of doubt for an absence in a capture.
     pub(crate) fn of(absence: Absence) -> DoubtKind {
         match absence {
             Absence::Agent | Absence::NotNode => DoubtKind::AgentMissing,
@@ -115,12 +115,12 @@ impl DoubtKind {
     }
 }
 
-/// Something that one part saw.
+/// An observation of one part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// What an explanation has to doubt for it; `None` where it is of interest only to who reads the profile by itself.
+    /// The resulting doubt. `None` if it matters only to readers of the single profile.
     pub doubt: Option<DoubtKind>,
-    /// What was seen, with its figures.
+    /// The observation with its figures.
     pub text: String,
 }
 
@@ -135,21 +135,21 @@ impl Note {
         Note::new(DoubtKind::ProfileNote, text)
     }
 
-    /// Of interest only to who reads the profile by itself.
+    /// A note that matters only to readers of the single profile.
     pub(crate) fn aside(text: impl Into<String>) -> Note {
         Note { doubt: None, text: text.into() }
     }
 }
 
-/// Something that makes an explanation doubtful, or a part of it that is missing.
+/// A doubt about an explanation, or a missing part of it.
 pub type Doubt = Finding<DoubtKind>;
 
-/// All doubts of an explanation, in the order in which they came up: whose they are, of which kind, what was seen, and how many more like it.
+/// All doubts of an explanation in order: subject, kind, observation, and the number of further ones like it.
 #[derive(Debug, Default)]
 pub(crate) struct Doubts(Vec<(String, DoubtKind, String, u32)>);
 
 impl Doubts {
-    /// Takes in a note. `whose` is what it is about, such as `api in production`; empty where it is about all.
+    /// Adds a note. `whose` is its subject, such as `api in production`. Empty if it concerns everything.
     pub fn add(&mut self, whose: &str, note: Note) {
         let Some(kind) = note.doubt else { return };
         match self.0.iter_mut().find(|(of, one, ..)| *one == kind && of == whose && !whose.is_empty()) {
@@ -158,7 +158,7 @@ impl Doubts {
         }
     }
 
-    /// As reports show them.
+    /// Returns the doubts as shown in reports.
     pub fn finish(self) -> Vec<Doubt> {
         let doubt = |(whose, kind, text, more): (String, DoubtKind, String, u32)| {
             let begin = if whose.is_empty() { String::new() } else { format!("{whose}: ") };

@@ -1,6 +1,7 @@
-//! From a record with captures to what explains it: reads every profile once, and puts together what the other modules make of it.
+//! From a record with captures to its explanation: reads every profile once, and combines the results of the
+//! other modules.
 //!
-//! It decides nothing about reading or cost, and never fails: what cannot be read is a doubt.
+//! This module contains no logic of reading or cost, and never fails: unreadable data is a doubt.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,27 +21,29 @@ use crate::observed::{NativeSide, Observed, Sight};
 use crate::tree::{scaled, together};
 use crate::{Comparison, Explanation, Interval, Subject, Tree, waiting};
 
-/// Format of an explanation.
+/// Format version of an explanation.
 pub const VERSION: u32 = 1;
-/// Samples of a service in a variant below which shares of functions are uncertain.
+/// Number of samples of a service in a variant below which shares of functions are uncertain.
 pub const SAMPLES_MIN: u64 = 200;
-/// A profiler cannot make a service cheaper: where it seems to, by this part of the CPU time, windows were not alike.
+/// A profiler cannot make a service cheaper. If CPU time appears lower by this fraction, the windows were not
+/// comparable.
 pub const UNLIKE_MIN: f64 = 0.1;
-/// Rounds below which there is no interval.
+/// Number of rounds below which there is no interval.
 const ROUNDS_MIN: u32 = 2;
 
-/// Difference of CPU time per request between two variants, by their places in the plan, as it was measured without any profiler: of all
-/// services together, candidate − baseline, in microseconds.
+/// Difference of CPU time per request between two variants, by their index in the plan, measured without a
+/// profiler. For all services together, candidate − baseline, in microseconds.
 pub type Measured<'a> = &'a dyn Fn(usize, usize) -> Option<Interval>;
 
-/// Explains a record. Where no block counts, comparisons are held against the windows without a profiler.
+/// Explains a record. If no block counts, comparisons are checked against the windows without a profiler.
 ///
-/// Never fails: what is missing or cannot be read is a doubt, and a record without captures has an explanation that is empty.
+/// Never fails: missing or unreadable data is a doubt, and a record without captures has an empty
+/// explanation.
 pub fn explain(record: &Record, measured: Measured<'_>, source: &dyn Source) -> Explanation {
     explained(record, measured, &Opened(source))
 }
 
-/// The same with profiles from anywhere.
+/// The same with profiles from any source.
 pub(crate) fn explained(record: &Record, measured: Measured<'_>, profiles: &dyn Profiles) -> Explanation {
     let captures = Captures::of(record);
     let mut work =
@@ -57,7 +60,7 @@ pub(crate) fn explained(record: &Record, measured: Measured<'_>, profiles: &dyn 
     let subjects: Vec<Subject> =
         each.map(|(variant, service)| work.subject(variant, service, several)).collect();
     work.versions();
-    // Both variants have to have been profiled.
+    // Both variants must have been profiled.
     let asked = record.header.plan.comparisons.iter();
     let pairs = model::distinct(asked.map(|asked| (asked.baseline, asked.candidate)));
     let comparisons =
@@ -65,14 +68,14 @@ pub(crate) fn explained(record: &Record, measured: Measured<'_>, profiles: &dyn 
     Explanation { version: VERSION, rounds, subjects, comparisons, doubts: work.doubts.finish() }
 }
 
-/// What comparisons are made of.
+/// The costs of a variant, as input of comparisons.
 #[derive(Default)]
 struct VariantCosts {
     cpu: Rounds,
     heap: Rounds,
-    /// Seen by profiles and threads, of all services, per request.
+    /// Time per request seen by profiles and threads, over all services.
     seen_us: f64,
-    /// Counted by the kernel in the same windows.
+    /// Time counted by the kernel in the same windows.
     counted_us: f64,
 }
 
@@ -84,7 +87,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// One service of a variant. `several`: files have to carry its name where it is compared.
+    /// One service of a variant. `several` means that files must carry its name in comparisons.
     fn subject(&mut self, variant: usize, service: &str, several: bool) -> Subject {
         let captures = self.captures;
         let whose = format!("{service} in {}", captures.name(variant));
@@ -117,14 +120,14 @@ impl Work<'_> {
         subject
     }
 
-    /// What profiles of CPU saw of a service; rounds that ran without a response are a doubt.
+    /// Observations of a service from CPU profiles. Rounds without a response are a doubt.
     fn observed(&mut self, variant: usize, service: &str, whose: &str) -> Vec<Observed> {
         let captures = self.captures;
         let mut observed = Vec::new();
         for capture in captures.all(CaptureKind::Cpu, variant) {
             let (Some(captured), round) = (find(capture, service), capture.round) else { continue };
             if capture.requests == 0 {
-                // Of a window that never began it is said why.
+                // A window that never began has its own reason.
                 if capture.end_ns > capture.start_ns {
                     let text = format!(
                         "no successful response in round {round} ({})",
@@ -157,19 +160,20 @@ impl Work<'_> {
         self.doubts.add(whose, Note::new(kind, text));
     }
 
-    /// What the lab could not have, each thing once.
+    /// Missing data of the lab, each kind once.
     fn missing(&mut self, variant: usize, service: &str, whose: &str) {
         let all = || self.captures.of_service(variant, service);
         let mut missing: Vec<&Missing> = all().flat_map(|one| &one.missing).collect();
         missing.sort_by_key(|one| &one.why);
         missing.dedup();
         let has_native = all().flat_map(|one| &one.processes).any(|process| process.native.is_some());
-        // With native stacks nothing is missing of what is not Node.js.
+        // With native stacks nothing is missing for processes that are not Node.js.
         missing.retain(|one| one.what != Absence::NotNode || !has_native);
         missing.into_iter().for_each(|one| self.doubt(whose, DoubtKind::of(one.what), &*one.why));
     }
 
-    /// Bytes per request, all workers and rounds. A round in which a profile is missing counts for nothing: the rest would look like all.
+    /// Bytes per request over all workers and rounds. A round with a missing profile is ignored, because the
+    /// rest would look complete.
     fn heap(&mut self, variant: usize, service: &str, whose: &str, named: Option<&str>) -> Option<Tree> {
         let captures = self.captures;
         let mut rounds = Vec::new();
@@ -190,7 +194,7 @@ impl Work<'_> {
         (!rounds.is_empty()).then(|| mean_tree(rounds.iter()))
     }
 
-    /// Doubts about what was seen.
+    /// Adds doubts about the observations.
     fn judge(&mut self, variant: usize, whose: &str, observed: &[Observed]) {
         let samples = observed.iter().filter_map(|one| one.samples).reduce(u64::saturating_add);
         if let Some(samples) = samples.filter(|samples| *samples < SAMPLES_MIN) {
@@ -233,7 +237,8 @@ impl Work<'_> {
         }
     }
 
-    /// Each variant vs its baseline, with the cause and with where requests wait; `None` where one was not profiled.
+    /// A variant compared with its baseline, with the cause and where requests wait. `None` if one was not
+    /// profiled.
     fn comparison(
         &mut self,
         (baseline, variant): (usize, usize),
@@ -251,7 +256,7 @@ impl Work<'_> {
         let found = compared(|costs| &costs.cpu)?;
         let heap = compared(|costs| &costs.heap).map(|heap| heap.comparison.functions);
         let told = measured(baseline, variant).filter(Interval::is_finite);
-        // Blocks that count and give no figure: the comparison is void.
+        // If blocks count but give no figure, the comparison is void.
         let is_alone = captures.record.blocks_kept() == 0;
         let measured = told.or_else(|| without_profiler(captures, baseline, variant).filter(|_| is_alone));
         let of = |subject: &&Subject| subject.variant == names.0 || subject.variant == names.1;
@@ -287,7 +292,7 @@ impl Work<'_> {
         })
     }
 
-    /// Whether all ran on the same Node.js.
+    /// Checks whether all ran on the same Node.js version.
     fn versions(&mut self) {
         let record = self.captures.record;
         let mut by_service: BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
@@ -313,7 +318,7 @@ impl Work<'_> {
     }
 }
 
-/// What the processes of a service had kept in a window, or what is missing of it.
+/// Heap trees of a service's processes in a window, or a note about missing data.
 fn heaps(service: &CapturedService, round: u32, profiles: &dyn Profiles) -> Result<Vec<Tree>, Note> {
     let mut trees = Vec::new();
     for process in &service.processes {
@@ -331,14 +336,14 @@ fn heaps(service: &CapturedService, round: u32, profiles: &dyn Profiles) -> Resu
     Ok(trees)
 }
 
-/// The measured difference by the windows of the captures in which there was no profiler, paired by round.
+/// The measured difference from the capture windows without a profiler, paired by round.
 fn without_profiler(captures: &Captures<'_>, baseline: usize, variant: usize) -> Option<Interval> {
     let (before, after) = (captures.plain_cpu_us(baseline), captures.plain_cpu_us(variant));
     let differences = before.iter().filter_map(|(round, before)| Some(after.get(round)? - before));
     differences.clone().next().map(|_| Interval::over(differences))
 }
 
-/// Content coding of a variant's responses, as the responses that were looked at before the load have it.
+/// Content coding of a variant's responses, from the responses checked before the load.
 fn coding(captures: &Captures<'_>, variant: usize) -> Option<String> {
     let trials = captures.record.blocks.iter().flat_map(|block| &block.trials);
     let witnesses =

@@ -1,11 +1,12 @@
-//! What captures tell of a run, as a value that is kept beside the record and that every report is drawn from; and intervals over capture
-//! rounds, the one piece of statistics that it needs.
+//! The explanation of a run, as a value that is stored beside the record and used by every report, and
+//! intervals over capture rounds, the only statistics it needs.
 //!
-//! **Method.** A figure has one value in each capture round: a fresh start of the variant, which makes a round one observation however
-//! many samples a profile has. The estimate is the mean over the rounds, its interval the one of Student at 95 %. What is
-//! compared is paired by round: the difference is taken within each round, and the interval is that of the differences, so that what a
-//! round's variants have in common falls out. With one round there is no interval: both ends are the estimate, and a doubt says so.
-//! These intervals are looked at once and for many functions: they help to read a table and give no verdict.
+//! **Method.** A figure has one value per capture round. A round is a fresh start of the variant, and so one
+//! observation, regardless of the number of samples. The estimate is the mean over the rounds, with Student's
+//! interval at 95 %. Comparisons are paired by round: the interval is that of the differences within rounds,
+//! so effects common to a round cancel out. With one round there is no interval: both ends are the estimate,
+//! and a doubt says so. These intervals are not corrected for many functions. They help to read a table and
+//! give no verdict.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,10 +16,10 @@ use stats::MeanInterval;
 use crate::doubt::Doubt;
 use crate::{Frame, Kind, Tree};
 
-/// Confidence of every interval here.
+/// Confidence level of every interval here.
 const LEVEL: f64 = 0.95;
 
-/// An estimate with its interval. Both ends are the estimate where one capture is all there is.
+/// An estimate with its interval. Both ends equal the estimate if there is only one capture.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "DifferenceInterval")]
 pub struct Interval {
@@ -30,18 +31,19 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// Everything that the captures of a run tell. Times are microseconds of CPU per successful request, unless said otherwise.
+/// The explanation from a run's captures. Times are microseconds of CPU per successful request, unless stated
+/// otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
-    /// Format of this value.
+    /// Format version of this value.
     pub version: u32,
-    /// How often each variant was captured.
+    /// Number of captures of each variant.
     pub rounds: u32,
-    /// One for each variant and service that was profiled; the entry's first.
+    /// One for each variant and service that was profiled. The entry comes first.
     pub subjects: Vec<Subject>,
     /// One for each comparison of the experiment.
     pub comparisons: Vec<Comparison>,
-    /// What makes it doubtful or is missing, as values that every report shows.
+    /// Doubts and missing data, as shown by every report.
     pub doubts: Vec<Doubt>,
 }
 
@@ -52,45 +54,46 @@ pub struct Subject {
     pub variant: String,
     /// The service's name.
     pub service: String,
-    /// Successful requests while profiles of CPU were taken, all rounds.
+    /// Successful requests during CPU profiles, all rounds.
     pub requests: u64,
     /// CPU time of all its processes and threads by the kernel's accounting, without a profiler.
     pub cpu_us: Interval,
-    /// What the profiler cost.
+    /// Overhead of the profiler.
     pub tax: Tax,
-    /// By whose code it is, most expensive first. Sums up to what was seen.
+    /// By kind of code, most expensive first. The sum is the observed time.
     pub kinds: Vec<Cost<Kind>>,
-    /// By package, most expensive first. The service's own code and Node.js itself are not among them.
+    /// By package, most expensive first. Without the service's own code and Node.js itself.
     pub packages: Vec<Cost<String>>,
     /// By function (self time), most expensive first.
     pub functions: Vec<Row>,
-    /// How the requests were spread over its processes.
+    /// Distribution of the requests over its processes.
     pub workers: Vec<WorkerShare>,
-    /// Where requests wait, as far as the counters tell.
+    /// Where requests wait, as far as the counters show.
     pub waiting: Option<Waiting>,
-    /// Workers and rounds merged; values are µs per request.
+    /// The merged tree of workers and rounds, in µs per request.
     pub tree: Tree,
-    /// Bytes allocated and still alive at the end per request, from the heap's sampling; `None` where it was not taken.
+    /// Bytes per request that were allocated and still live at the end, from heap sampling. `None` if not
+    /// sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heap: Option<Tree>,
 }
 
-/// What a profiler cost, as ratios of the same trial with it and without it.
+/// The overhead of a profiler, as ratios within the same trial with and without it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tax {
-    /// CPU time per request with the profile of CPU being taken ÷ without.
+    /// CPU time per request with CPU profiling ÷ without.
     pub cpu_ratio: Interval,
-    /// The same of requests per second.
+    /// The same for requests per second.
     pub throughput_ratio: Interval,
 }
 
-/// Cost of something.
+/// The cost of an item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CostOf{T}")]
 pub struct Cost<T> {
-    /// What costs.
+    /// The item.
     pub what: T,
-    /// How much.
+    /// Its cost.
     pub us: Interval,
 }
 
@@ -99,11 +102,11 @@ pub struct Cost<T> {
 pub struct Row {
     /// The function.
     pub frame: Frame,
-    /// Time in it itself.
+    /// Self time.
     pub self_us: Interval,
-    /// Time in it and in what it calls, counted once where it calls itself.
+    /// Time including callees. Recursion is counted once.
     pub total_us: f64,
-    /// Smallest and largest self time among workers, each per request of its own; equal where there is one.
+    /// Smallest and largest self time among workers, each per own request. Equal if there is one worker.
     pub workers_us: (f64, f64),
     /// Its most expensive lines, at most five.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -115,41 +118,43 @@ pub struct Row {
 pub struct LineCost {
     /// The line, from 1.
     pub line: u32,
-    /// Time in it itself.
+    /// Self time.
     pub us: f64,
 }
 
-/// A process of a service, and its part of the work.
+/// A process of a service, and its share of the work.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerShare {
     /// Number of the round.
     pub round: u32,
     /// The process.
     pub pid: u32,
-    /// Requests that it counted itself; `None` where nothing told.
+    /// Requests counted by the process itself. `None` if unknown.
     pub requests: Option<u64>,
     /// CPU time of all its threads in nanoseconds.
     pub cpu_ns: u64,
-    /// Whether there is a profile of it.
+    /// Whether it has a profile.
     pub profiled: bool,
 }
 
-/// Where requests wait, of a service in a variant: of its busiest worker where nothing else is said; means over rounds.
+/// Where requests of a service wait in a variant. Values are of its busiest worker unless stated otherwise,
+/// as means over rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waiting {
     /// Share of the window in which the event loop was busy, 0 to 1.
     pub loop_utilisation: f64,
-    /// How late the event loop's timers were, 99th percentile, in milliseconds.
+    /// Delay of the event loop's timers, 99th percentile, in milliseconds.
     pub loop_delay_p99_ms: f64,
-    /// Time that a small task waited for a thread of libuv's pool, mean over all workers, in microseconds; `None` where not asked.
+    /// Time that a small task waited for a thread of libuv's pool, mean over all workers, in microseconds.
+    /// `None` if not measured.
     pub pool_wait_us: Option<f64>,
-    /// Time in garbage collection's pauses, share of the window, 0 to 1.
+    /// Time in garbage collection pauses, share of the window, 0 to 1.
     pub gc_share: f64,
-    /// Time that all its threads were ready to run and had no processor, share of the time that they ran.
+    /// Time that its threads were ready to run without a processor, as a share of their run time.
     pub run_delay_share: f64,
 }
 
-/// One variant vs another: where the difference is.
+/// One variant compared with another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ExplainedComparison")]
 pub struct Comparison {
@@ -157,48 +162,49 @@ pub struct Comparison {
     pub baseline: String,
     /// The variant's name.
     pub variant: String,
-    /// Difference of CPU time per request of all services together, from trials without any profiler, variant − baseline.
+    /// Difference of CPU time per request of all services together, from trials without a profiler, variant −
+    /// baseline.
     pub measured_us: Interval,
-    /// The same difference as the profiles see it.
+    /// The same difference according to the profiles.
     pub profiled_us: Interval,
-    /// `profiled_us ÷ measured_us`, where the measured interval excludes 0.
+    /// `profiled_us ÷ measured_us`, if the measured interval excludes 0.
     pub explained_share: Option<f64>,
-    /// By whose code it is, largest change first.
+    /// By kind of code, largest change first.
     pub kinds: Vec<Change<Kind>>,
     /// By package, largest change first.
     pub packages: Vec<Change<String>>,
     /// By function, largest change first.
     pub functions: Vec<Change<Frame>>,
-    /// Change of bytes per request by function that allocates, largest first; empty where the heap was not sampled.
+    /// Change of bytes per request by allocating function, largest first. Empty if the heap was not sampled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heap: Vec<Change<Frame>>,
     /// The reconciliation in one line, such as "profiles explain 91 % of +84 µs/request".
     pub reconciliation: String,
-    /// The cause in plain language, for clear cases only; none below 80 % explained.
+    /// The cause in plain language, for clear cases only. None below 80 % explained.
     pub story: Option<String>,
-    /// Where requests wait, in words, where CPU time is equal and the event loop not full.
+    /// Where requests wait, in words, if CPU time is equal and the event loop is not saturated.
     pub waiting: Option<String>,
 }
 
-/// Cost of something in two variants.
+/// The cost of an item in two variants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ChangeOf{T}")]
 pub struct Change<T> {
-    /// What costs.
+    /// The item.
     pub what: T,
-    /// What it was in the baseline, if it was called otherwise there: a function's old file, line or version.
+    /// The item in the baseline, if it had another name there: a function's old file, line or version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<T>,
-    /// In the baseline, per request.
+    /// Cost in the baseline, per request.
     pub baseline: f64,
-    /// In the variant.
+    /// Cost in the variant.
     pub variant: f64,
     /// Variant − baseline.
     pub difference: Interval,
 }
 
 impl Subject {
-    /// CPU time of these kinds of code per request, and its share of all.
+    /// CPU time of these kinds of code per request, and its share of the total.
     pub fn share_of(&self, kinds: impl Fn(Kind) -> bool) -> (f64, f64) {
         let sum = |kinds: &dyn Fn(Kind) -> bool| {
             let costs = self.kinds.iter().filter(|cost| cost.what != Kind::Waiting && kinds(cost.what));
@@ -215,19 +221,20 @@ impl Interval {
         Interval { value, low: value, high: value }
     }
 
-    /// The mean of one value a round with its interval; zero of none. Values that are no finite numbers count for nothing.
+    /// The mean of one value per round, with its interval. Zero without values. Ignores values that are not
+    /// finite.
     pub fn over(values: impl IntoIterator<Item = f64>) -> Interval {
         let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         let rounds = u32::try_from(values.len()).unwrap_or(u32::MAX);
         let interval = stats::plain_t(rounds, LEVEL).and_then(|t| MeanInterval::of(&values, t));
         match interval {
             Some(MeanInterval { value, low, high }) => Interval { value, low, high },
-            // One round, or rounds that are all alike.
+            // One round, or rounds with equal values.
             None => Interval::exactly(mean(values).unwrap_or(0.0)),
         }
     }
 
-    /// Whether it is made of numbers.
+    /// Whether all its values are finite.
     pub fn is_finite(&self) -> bool {
         [self.value, self.low, self.high].into_iter().all(f64::is_finite)
     }
@@ -238,7 +245,7 @@ impl Interval {
     }
 }
 
-/// The mean of numbers; `None` where there are none, or where it is no number.
+/// The mean of numbers. `None` if there are none, or if it is not finite.
 pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     stats::mean(values).filter(|mean| mean.is_finite())
 }

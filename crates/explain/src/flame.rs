@@ -1,7 +1,8 @@
-//! Flame graphs of what a request costs: drawings as SVG, and one HTML page of them that needs nothing but itself.
+//! Flame graphs of the cost of a request: SVG drawings, and one self-contained HTML page with them.
 //!
-//! It draws what it is given and concludes nothing. Names come out of somebody's code and may be anything: none may become markup,
-//! style or script. The only script of a page widens a frame that is clicked, and the page's policy lets no other run.
+//! This module draws its input and draws no conclusions. Names come from foreign code and may contain
+//! anything: none may become markup, style or script. The only script of a page widens a clicked frame, and
+//! the page's policy allows no other.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,19 +17,20 @@ use crate::{Explanation, Frame, Interval, Kind, Subject, Tree, Unit, merge};
 
 const STYLE: &str = include_str!("flame/page.css");
 const SCRIPT: &str = include_str!("flame/zoom.js");
-/// Graphs that would make a page larger than this are left out, and the page says so.
+/// Graphs that would make a page larger than this are omitted, and the page says so.
 const BYTES_MAX: usize = 3_000_000;
-/// Comparisons whose graphs are open from the start.
+/// Number of comparisons whose graphs are initially open.
 const OPEN_MAX: usize = 2;
 
-/// A page while it is made: its body so far, and how many graphs had no room.
+/// A page under construction: its body so far, and the number of omitted graphs.
 #[derive(Default)]
 struct Page {
     body: String,
     left_out: usize,
 }
 
-/// The page for an explanation: the difference of each comparison, then each variant by itself, for each service, CPU time and memory.
+/// The page of an explanation: the difference of each comparison, then each variant, for each service, CPU
+/// time and memory.
 pub fn page(explanation: &Explanation, title: &str) -> String {
     let mut page = Page::default();
     let several = explanation.subjects.iter().any(|one| one.service != explanation.subjects[0].service);
@@ -65,7 +67,7 @@ pub fn page(explanation: &Explanation, title: &str) -> String {
     page.finish(title, "RECORD")
 }
 
-/// The page for trees by themselves, such as those of files; of two the first is the baseline.
+/// The page of separate trees, such as trees read from files. The first of two is the baseline.
 pub fn page_of_trees(trees: &[(&str, &Tree)], unit: Unit, title: &str) -> String {
     let mut page = Page::default();
     if let [one, other] = trees {
@@ -82,8 +84,9 @@ fn services<'e>(explanation: &'e Explanation, variant: &'e str) -> impl Iterator
     explanation.subjects.iter().filter(move |one| one.variant == variant)
 }
 
-/// What a service of a variant is compared with in its baseline: the service of the same name; of two entries that are called
-/// otherwise, such as two servers behind which is the same application, the other.
+/// The service of the baseline that a service is compared with: the one with the same name. If two entries
+/// have different names, such as two servers in front of the same application, they are compared with each
+/// other.
 fn counterpart<'e>(explanation: &'e Explanation, baseline: &'e str, of: &'e Subject) -> Option<&'e Subject> {
     let named = services(explanation, baseline).find(|one| one.service == of.service);
     named.or_else(|| {
@@ -118,7 +121,7 @@ impl Page {
     }
 
     fn finish(self, title: &str, what: &str) -> String {
-        // Trusted Types make a browser that knows them refuse every assignment of text as markup, ours included.
+        // Trusted Types make a supporting browser refuse every assignment of text as markup, including ours.
         let policy = format!(
             "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'; \
              require-trusted-types-for 'script'; trusted-types 'none'",
@@ -144,72 +147,72 @@ impl Page {
     }
 }
 
-/// A text's hash as a content security policy has it.
+/// A text's hash in the form of a content security policy.
 pub fn source_of(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
 }
 
-/// A name inside HTML or XML, in an attribute too.
+/// Escapes a name for HTML or XML, including attributes.
 fn text(name: &str) -> String {
     markup(&shown(name))
 }
 
-// Flame graphs as SVG: drawings without script, for pages and papers that stand still.
+// Flame graphs as SVG: drawings without script, for static pages and papers.
 //
-// The crate inferno draws such too; its licence, the CDDL, is not one that this project can be given away under. It must not
-// hold anything that runs, loads or links.
+// The crate inferno draws them too, but its licence, the CDDL, does not permit this project's distribution.
+// The output contains nothing that runs, loads or links.
 
 type Rgb = [u8; 3];
 
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 10.0;
 const ROW: f64 = 17.0;
-/// Above the graph, and below it.
+/// Height above and below the graph.
 const HEAD: f64 = 52.0;
 const FOOT: f64 = 34.0;
-/// Of the typeface with letters of one width.
+/// Width of a character in the monospaced typeface.
 const LETTER: f64 = 6.65;
 const LETTERS_MIN: usize = 3;
-/// Narrower spans have no outline: it would be all that is seen of them.
+/// Narrower spans have no outline, because nothing else of them would be visible.
 const OUTLINE_MIN: f64 = 6.0;
-/// Narrower spans are not drawn: nobody can see them.
+/// Narrower spans are not drawn, because they are invisible.
 const PIXELS_MIN: f64 = 0.3;
-/// Deeper calls are not drawn. V8 itself keeps no more than 255 callers.
+/// Deeper calls are not drawn. V8 itself stores at most 255 callers.
 const DEPTH_MAX: usize = 500;
-/// Of letters; and of no change, less and more.
+/// Colours of text, no change, less and more.
 const INK: &str = "#101216";
 const SAME: Rgb = [0xec, 0xed, 0xf0];
 const LESS: Rgb = [0x5a, 0xa0, 0xe6];
 const MORE: Rgb = [0xf0, 0x83, 0x2c];
 
-/// The flame graph of a tree, callers above what they call.
+/// The flame graph of a tree, callers above callees.
 pub fn svg(tree: &Tree, unit: Unit, title: &str) -> String {
     // In canonical form, so that each path of calls is one span.
     let after = merge(&[(&without_waiting(tree), 1.0)]);
     Sheet::of(vec![("", after)], unit).draw(title)
 }
 
-/// Two trees, each with its name, over each other. Calls are orange where they take more in the second and blue where they take less;
-/// what is gone there has a dashed outline, what is new a solid one.
+/// Two trees with their names, one above the other. Calls are orange if they take more in the second and blue
+/// if less. Removed calls have a dashed outline, new ones a solid one.
 pub fn svg_difference(one: (&str, &Tree), other: (&str, &Tree), unit: Unit, title: &str) -> String {
     let (mut before, after) = (without_waiting(one.1), without_waiting(other.1));
-    // Under what they are in the other tree, functions that only moved lie over each other.
+    // Moved functions get their name from the other tree, so that they align.
     let mut moved = moved(&before, &after);
     for frame in &mut before.frames {
         if let Some(to) = moved.remove(frame) {
             *frame = to;
         }
     }
-    // Both have the places of both, in the same order.
+    // Both have the nodes of both, in the same order.
     let weighed = |one: f64, other: f64| merge(&[(&before, one), (&after, other)]);
     Sheet::of(vec![(one.0, weighed(1.0, 0.0)), (other.0, weighed(0.0, 1.0))], unit).draw(title)
 }
 
-/// What all parts of a drawing share.
+/// Data shared by all parts of a drawing.
 struct Sheet<'a> {
-    /// The tree that is drawn, or both of two, which have the same places; with their names.
+    /// The tree that is drawn, or two trees with the same nodes. With their names.
     trees: Vec<(&'a str, Tree)>,
-    /// Of each place in each tree, with what it calls.
+    /// Total of each node in each tree, including its callees.
     totals: Vec<Vec<f64>>,
     sums: Vec<f64>,
     /// The largest change of any call.
@@ -217,7 +220,7 @@ struct Sheet<'a> {
     unit: Unit,
 }
 
-/// Where a place stands: how far from the left and how wide in the trees' unit, and how many callers are above it.
+/// The position of a node: offset from the left and width in the trees' unit, and number of callers above.
 struct Span {
     place: usize,
     left: f64,
@@ -235,12 +238,12 @@ impl<'a> Sheet<'a> {
         sheet
     }
 
-    /// The last, whose places are those of all.
+    /// The last tree, which has the nodes of all trees.
     fn tree(&self) -> &Tree {
         &self.trees[self.trees.len() - 1].1
     }
 
-    /// What a place took itself, in each tree.
+    /// Self value of a node in each tree.
     fn own(&self, place: usize) -> impl Iterator<Item = f64> {
         self.trees.iter().map(move |(_, tree)| tree.nodes[place].self_value)
     }
@@ -252,10 +255,10 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// The spans that are wide enough to be seen, callers before what they call, and the pixels of a unit.
+    /// The spans that are wide enough to be visible, callers before callees, and the pixels per unit.
     ///
-    /// A place is as wide as what it calls, plus the greater of its own values in the trees: so one that is gone in the second tree is
-    /// seen beside one that is new there.
+    /// A node is as wide as its callees, plus the larger of its self values in the trees. So a node removed
+    /// from the second tree is visible beside a new one.
     fn spans(&self) -> (Vec<Span>, f64) {
         let mut widest = self.tree().clone();
         for (place, node) in widest.nodes.iter_mut().enumerate() {
@@ -264,7 +267,7 @@ impl<'a> Sheet<'a> {
         let (widths, (roots, calls)) = (widest.totals(), widest.children());
         let all: f64 = roots.iter().map(|root| widths[*root]).sum();
         let scale = if all > 0.0 { (WIDTH - 2.0 * MARGIN) / all } else { 0.0 };
-        // Widest first, one after the other; in reverse, because they are taken from the end.
+        // Widest first. In reverse order, because they are taken from the end.
         let row = |places: &[usize], mut left: f64, depth: usize| {
             let mut places = places.to_vec();
             places.sort_by(|one, other| widths[*other].total_cmp(&widths[*one]).then(one.cmp(other)));
@@ -327,7 +330,7 @@ impl<'a> Sheet<'a> {
         let frame = &self.tree().frames[self.tree().nodes[span.place].frame];
         let (x, y) = (MARGIN + span.left * scale, HEAD + span.depth as f64 * ROW);
         let width = span.width * scale;
-        // A gap between neighbours, as far as there is room for one.
+        // A gap between neighbours, if there is room for one.
         let (width, height) = (if width > 2.0 { width - 0.5 } else { width }, ROW - 1.0);
         let area = format!("x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{height}\"");
         let (mark, dashes) = match self.totals.as_slice() {
@@ -360,7 +363,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// What a pointer that rests on a span is told.
+    /// The tooltip of a span.
     fn hint(&self, frame: &Frame, place: usize) -> String {
         let mut out = format!("{} ({})", shown(&frame.function), frame.kind.name());
         if let Some(package) = frame.package_name() {
@@ -409,7 +412,8 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// Colour of a change: `part` from −1, the largest decrease, to 1. Its root is taken, so that small ones can be seen at all.
+/// Colour of a change: `part` ranges from −1, the largest decrease, to 1. Uses its square root, so that small
+/// changes are visible.
 fn of_change(part: f64) -> Rgb {
     let end = if part < 0.0 { LESS } else { MORE };
     let share = part.abs().min(1.0).sqrt();
@@ -423,7 +427,7 @@ fn hex([red, green, blue]: Rgb) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// As much of a name as has room, or none.
+/// The part of a name that fits, or none.
 fn label(name: &str, width: f64) -> Option<String> {
     let room = ((width - 5.0) / LETTER).max(0.0) as usize;
     if name.chars().count() <= room {

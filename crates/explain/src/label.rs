@@ -1,7 +1,7 @@
-//! Names of functions, files and packages as they may be shown: of bounded length, and without characters that nobody sees or that turn
-//! what follows around. Names come out of somebody's code and may hold anything.
+//! Display names of functions, files and packages: of limited length, and without invisible or bidirectional
+//! control characters. Names come from foreign code and may contain anything.
 //!
-//! It must not escape for HTML, Markdown or a shell: that is for whoever draws.
+//! This module does not escape for HTML, Markdown or a shell. The renderer does.
 
 use std::fmt;
 
@@ -9,37 +9,37 @@ use model::text::{cut, cut_start, line};
 
 use crate::{Frame, Kind, Package};
 
-/// The most characters of a name that are kept.
+/// Maximum length of a stored name.
 const KEPT_MAX: usize = 200;
-/// Those that a sentence or a table shows; minified and generated names have thousands.
+/// Maximum length in a sentence or a table. Minified and generated names have thousands of characters.
 const SHOWN_MAX: usize = 120;
 
-/// The name as it is kept: at most 200 characters of it, with `\u{FFFD}` for what is not seen.
+/// The name as stored: at most 200 characters, with `\u{FFFD}` for invisible ones.
 pub(crate) fn clean(name: &str) -> String {
     cut(name, KEPT_MAX)
 }
 
-/// The name as a sentence or a table shows it.
+/// The name as shown in a sentence or a table.
 pub fn shown(name: &str) -> String {
     cut(name, SHOWN_MAX)
 }
 
-/// A path as it is kept; its end says more than its beginning.
+/// A path as stored. Its end is more informative than its beginning.
 pub(crate) fn clean_path(path: &str) -> String {
     line(&cut_start(path, KEPT_MAX))
 }
 
-/// Whether a name is among these, which blanks set apart.
+/// Whether a name is in this list, which is separated by blanks.
 pub(crate) fn is_among(names: &str, name: &str) -> bool {
     names.split_ascii_whitespace().any(|one| one == name)
 }
 
-/// Whether a text has one of these parts, which blanks set apart.
+/// Whether a text contains one of these parts, which are separated by blanks.
 pub(crate) fn has_part(parts: &str, text: &str) -> bool {
     parts.split_ascii_whitespace().any(|part| text.contains(part))
 }
 
-/// As package managers write it: `pug@3.0.3`, or the name alone where nobody knew the version.
+/// As package managers write it: `pug@3.0.3`, or only the name if the version is unknown.
 impl fmt::Display for Package {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let version = self.version.as_ref().map(|version| format!("@{version}")).unwrap_or_default();
@@ -58,12 +58,13 @@ impl Frame {
         if self.function.is_empty() { "(anonymous)".to_owned() } else { shown(&self.function) }
     }
 
-    /// Where it stands: `pug-lexer@5.0.1 index.js:42`, `users.js:33`, `node:http:12`; the kind of code where no file is known.
+    /// Its place: `pug-lexer@5.0.1 index.js:42`, `users.js:33`, `node:http:12`. The kind of code if no file
+    /// is known.
     pub fn place(&self) -> String {
         self.place_at(self.line)
     }
 
-    /// Where one of its lines stands.
+    /// The place of one of its lines.
     pub fn place_at(&self, line: u32) -> String {
         match (&self.package, self.file.is_empty()) {
             (Some(package), true) => package.to_string(),
@@ -73,20 +74,20 @@ impl Frame {
         }
     }
 
-    /// Its file, at a line where that is known.
+    /// Its file, with a line if known.
     pub(crate) fn file_at(&self, line: u32) -> String {
         let line = if line > 0 { format!(":{line}") } else { String::new() };
         shown(&self.file) + &line
     }
 
-    /// Name and place in one, for a line of its own; the kind where the place does not tell it.
+    /// Name and place in one text, for its own line. The kind if the place does not show it.
     pub fn name_and_place(&self) -> String {
         let (name, place) = (self.name(), self.place());
-        // `(garbage collector)` says all there is to say, and `(anonymous FILE:LINE)` the place.
+        // `(garbage collector)` is complete, and `(anonymous FILE:LINE)` contains the place.
         if self.kind == Kind::Gc || name.contains(&place) { name } else { format!("{name}  {place}") }
     }
 
-    /// For a sentence: `check (users.js:31)`. A name that has its place in it stands alone.
+    /// For a sentence: `check (users.js:31)`. A name that contains its place is used alone.
     pub(crate) fn in_sentence(&self) -> String {
         let name = shown(&self.function);
         let stands_alone = self.file.is_empty() || name.starts_with("(anonymous ");

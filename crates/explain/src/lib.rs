@@ -1,4 +1,5 @@
-//! From a process's samples to the sentence: what a request costs, where, and why one variant costs more than another.
+//! From a process's samples to a sentence: the cost of a request, its places, and why one variant costs more
+//! than another.
 //!
 //! ```text
 //! perf: the kernel's samples ─┐
@@ -6,7 +7,8 @@
 //! naming: whose code ─────────┘
 //! ```
 //!
-//! All but [`perf`] is pure: bytes in, values out. It reads no file, starts nothing and prints nothing.
+//! All modules but [`perf`] are pure: bytes in, values out. This crate reads no file, starts nothing and
+//! prints nothing.
 
 mod captures;
 mod cause;

@@ -1,12 +1,12 @@
-//! By what a function is known: in every process, worker, variant and record the same, whatever the machine.
+//! Naming of functions: the same in every process, worker, variant and record, on any machine.
 //!
 //! ```text
 //! url, line, column ──► source map ──► place: file, package@version, kind ──► Frame
 //! no script ──► named by who called it
 //! ```
 //!
-//! Names are somebody else's text: they are bounded, and lose what is not seen. It must not read a file itself, and it guesses
-//! nothing: what it does not know is named as the profile names it.
+//! Names are foreign text: their length is limited, and invisible characters are removed. This module reads
+//! no files and guesses nothing: functions it cannot identify keep the profile's name.
 
 mod place;
 mod source_map;
@@ -23,24 +23,24 @@ use crate::{Frame, Kind};
 use place::{Place, Placing};
 use source_map::Mapping;
 
-/// From this column on, a function is in code that nobody wrote by hand.
+/// A function from this column on is in generated code.
 const MINIFIED_COLUMN_MIN: u32 = 500;
-/// Scripts named in one note.
+/// Maximum number of scripts listed in one note.
 const NAMED_MAX: usize = 5;
-/// What V8 calls the code that it made of a regular expression.
+/// V8's prefix of code compiled from a regular expression.
 const REGULAR_EXPRESSION: &str = "RegExp: ";
 
-/// What names are made with.
+/// The inputs of naming.
 #[derive(Clone, Copy)]
 pub struct Naming<'a> {
-    /// Directory of the service, from which files of its own are named. Empty where nobody knows: then it is taken from where the
-    /// profile's own files and their `node_modules` lie.
+    /// Directory of the service, to which its own files are relative. If empty, it is derived from the
+    /// profile's own files and their `node_modules`.
     pub directory: &'a str,
-    /// Where versions and source maps come from.
+    /// Source of versions and source maps.
     pub source: &'a dyn Source,
 }
 
-/// A script: where it is, and what it was made of, with the file that says so.
+/// A script: its place, and its source map with the file that contains it.
 struct Script {
     place: Place,
     mapping: Option<(Mapping, String)>,
@@ -54,7 +54,7 @@ pub(crate) struct Namer<'a> {
 }
 
 impl<'a> Namer<'a> {
-    /// Names functions of a profile that has these.
+    /// Creates a namer for the functions of a profile.
     pub fn of<'c>(naming: &Naming<'a>, calls: impl IntoIterator<Item = &'c CallFrame>) -> Self {
         let directory = place::directory(naming.directory, calls.into_iter().map(|call| &*call.url));
         Self {
@@ -65,7 +65,7 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Its name. `caller` is the next JavaScript above it.
+    /// The function's frame. `caller` is the nearest JavaScript above it.
     pub fn name(&mut self, call: &CallFrame, caller: Option<&Frame>) -> Frame {
         if call.is_wasm() {
             let package = caller.and_then(|caller| caller.package.clone());
@@ -78,7 +78,7 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Whether the function is of the agent that takes the profiles.
+    /// Whether the function belongs to the agent that captures the profiles.
     pub fn is_agent(&mut self, call: &CallFrame) -> bool {
         let package = |script: Rc<Script>| Some(script.place.package.as_ref()?.name == place::AGENT_PACKAGE);
         !call.url.is_empty() && package(self.script(&call.url)) == Some(true)
@@ -99,10 +99,10 @@ impl<'a> Namer<'a> {
         named(&place, function.unwrap_or(&call.function), origin.line)
     }
 
-    /// Where a line of the code that ran was written, in the file that the function's name has; none where that cannot be told.
+    /// The source line of an executed line, in the file of the function's name. None if unknown.
     pub fn line(&mut self, call: &CallFrame, frame: &Frame, line: u32) -> Option<u32> {
         if call.url.is_empty() || call.is_wasm() {
-            // A compiled function has no lines: what is said is the line that called it, or a place in bytes.
+            // A compiled function has no lines: the value is the calling line, or a byte offset.
             return call.is_javascript().then_some(line);
         }
         let script = self.script(&call.url);
@@ -129,7 +129,7 @@ impl<'a> Namer<'a> {
         script
     }
 
-    /// What makes names poorer than they could be.
+    /// Reasons names are less precise than possible.
     pub fn notes(&self) -> Vec<Note> {
         let about = |scripts: &BTreeSet<String>, what: &str| {
             let named: Vec<&str> = scripts.iter().take(NAMED_MAX).map(String::as_str).collect();
@@ -146,7 +146,7 @@ impl<'a> Namer<'a> {
     }
 }
 
-/// Whose code it is that V8 calls by a name of its own, in profiles of time and of the heap.
+/// The kind of code of V8's special names, in CPU and heap profiles.
 fn special(name: &str) -> Option<Kind> {
     Some(match name {
         IDLE => Kind::Waiting,
@@ -171,7 +171,7 @@ fn anonymous(file: &str, line: u32) -> String {
     clean(&format!("(anonymous {file}:{line})"))
 }
 
-/// A function of code that was made from text while running, as templates are: whoever runs it has it made.
+/// A function of code generated from text at run time, such as a template. It belongs to its caller.
 fn evaluated(call: &CallFrame, caller: Option<&Frame>) -> Frame {
     const MARK: &str = "(eval)";
     let owner = caller.filter(|caller| caller.kind != Kind::Core);
@@ -183,8 +183,9 @@ fn evaluated(call: &CallFrame, caller: Option<&Frame>) -> Frame {
     named(&Place { file, kind, package, path: None }, &call.function, call.line)
 }
 
-/// What is no JavaScript: V8's own doings, and functions of Node.js and of addons in C++. Their names alone say little (`run`,
-/// `writev`, `update`), so those that `node:` calls have the name of who calls them: `pbkdf2Sync (native)`.
+/// Code that is not JavaScript: V8 itself, and C++ functions of Node.js and of addons. Their names alone are
+/// vague (`run`, `writev`, `update`), so those called by `node:` are named after their caller: `pbkdf2Sync
+/// (native)`.
 fn compiled(call: &CallFrame, caller: Option<&Frame>) -> Frame {
     const MARK: &str = "(native)";
     if let Some(kind) = special(&call.function) {

@@ -1,19 +1,23 @@
-//! One window of load and one service: everything that was seen of its CPU time, as one tree in nanoseconds.
+//! One window of load and one service: all observed CPU time as one tree in nanoseconds.
 //!
-//! **Method.** A sample of V8's profiler is a stretch of wall time. Where a thread's processor was taken away or shared, samples say
-//! more than it ran: then the busy time is scaled down to what the kernel counted for that thread in the window, and below
-//! [`STRETCH_MIN`] a doubt says by how much. It is never scaled up: what the profile did not see stays unexplained. Threads that no
-//! profile is of are added as the kernel counted them, by what they are there for (`thread`), so that the work of the thread pool, of
-//! garbage collection and of the JIT is never lost. V8's profiler has a thread of its own, which is left out: it is no cost of the
-//! service. A JavaScript thread without a profile is known by the kernel's sampling alone; else its CPU time is unexplained, with a doubt.
+//! **Method.** A sample of V8's profiler is an interval of wall time. If a thread's processor was preempted
+//! or shared, the samples exceed its run time. The busy time is then scaled down to the kernel's count for
+//! that thread in the window, and below [`STRETCH_MIN`] a doubt states by how much. It is never scaled up:
+//! time that the profile did not see stays unexplained. Threads without a profile are added with the kernel's
+//! count, by their role (`thread`), so that the work of the thread pool, of garbage collection and of the JIT
+//! is never lost. The thread of V8's profiler is omitted, because it is not a cost of the service. A
+//! JavaScript thread without a profile is known from kernel sampling only. Without that, its CPU time is
+//! unexplained, with a doubt.
 //!
-//! **What the kernel's sampling adds**: which function of a pool's or helper's thread, how much of a main thread is the kernel's work, and
-//! everything of services that are not Node.js. Native profiles are taken in a window of their own, in the same trial. Their shares are
-//! believed, their amounts are not: each class of threads gets the CPU time that the kernel counted for it in the window of the CPU
-//! profile, spread as the native profile has it. V8's profiler does not see the kernel: its time is in the function that called, which is
-//! a native one or one of Node.js. So the kernel's share of the main thread's native samples is taken out of native functions first and
-//! then out of Node.js's own, never out of the service's, a framework's or a package's code, and stands below each as `(kernel)`. Where
-//! the kernel's work may not be sampled, a service that is not of Node.js has as much of it as it used beyond its samples.
+//! **Kernel sampling adds** the functions of pool and helper threads, the kernel's share of a main thread,
+//! and everything for services that are not Node.js. Native profiles are captured in their own window of the
+//! same trial. Their shares are used, their amounts are not. Each class of threads gets the CPU time that the
+//! kernel counted for it in the window of the CPU profile, distributed as in the native profile. V8's
+//! profiler does not see the kernel: its time is in the calling function, which is a native one or one of
+//! Node.js. So the kernel's share of the main thread's native samples is taken from native functions first
+//! and then from Node.js's own. It is never taken from the service's, a framework's or a package's code. It
+//! is shown below each function as `(kernel)`. If the kernel's work may not be sampled, a service that is not
+//! Node.js is assigned the CPU time it used beyond its samples as kernel work.
 
 use std::collections::BTreeMap;
 
@@ -27,37 +31,38 @@ use crate::thread::{Class, classes, is_node};
 use crate::tree::{self, below, together, without_waiting};
 use crate::{Frame, Kind, Node, Tree, Window, WorkerShare};
 
-/// Part of a service's CPU time from which on a process that nobody saw into is worth a doubt, and any process worth a line.
+/// Share of a service's CPU time from which on a process without a profile is a doubt, and any process is
+/// listed.
 pub const PROCESS_SHARE_MIN: f64 = 0.02;
-/// Part of the window that a profile has to cover.
+/// Share of the window that a profile must cover.
 pub const COVERED_SHARE_MIN: f64 = 0.9;
-/// Factor of scaling below which it is worth a doubt.
+/// Scaling factor below which a doubt is raised.
 pub const STRETCH_MIN: f64 = 0.9;
-/// The oldest Node.js that the agent can profile, by its major version.
+/// The oldest major version of Node.js that the agent can profile.
 const NODE_MAJOR_MIN: u32 = 18;
 
-/// What was seen of one service in one window.
+/// The observation of one service in one window.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
     pub round: u32,
     /// Successful responses of the window.
     pub requests: u64,
-    /// CPU time of the service by the kernel's accounting, without the profiler's own threads, in nanoseconds.
+    /// CPU time of the service in nanoseconds by the kernel's accounting, without the profiler's own threads.
     pub cpu_ns: f64,
-    /// All that was seen, in nanoseconds of CPU time.
+    /// Everything observed, in nanoseconds of CPU time.
     pub tree: Tree,
-    /// Samples of JavaScript that it rests on; `None` where no profile of JavaScript could be read.
+    /// Number of JavaScript samples. `None` if no JavaScript profile could be read.
     pub samples: Option<u64>,
-    /// Its processes one by one.
+    /// Its processes, separately.
     pub processes: Vec<ProcessTree>,
-    /// Those of them that are worth a line.
+    /// The shares of the processes worth listing.
     pub shares: Vec<WorkerShare>,
     pub notes: Vec<Note>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct ProcessTree {
-    /// Its part of the work, for people.
+    /// Its share of the work, for display.
     pub share: WorkerShare,
     /// In nanoseconds of CPU time.
     pub tree: Tree,
@@ -66,13 +71,13 @@ pub(crate) struct ProcessTree {
     notes: Vec<Note>,
 }
 
-/// Where an observation is made.
+/// The inputs of an observation.
 pub(crate) struct Sight<'a> {
     pub capture: &'a Capture,
     pub service: &'a CapturedService,
-    /// What the kernel's sampling saw of the same trial.
+    /// Kernel samples of the same trial.
     pub native: &'a NativeSide,
-    /// The same service in other windows of the same trial, for what they counted then.
+    /// The same service in other windows of the same trial, for their counts.
     pub others: Vec<&'a CapturedService>,
     pub profiles: &'a dyn Profiles,
 }
@@ -137,7 +142,7 @@ impl Sight<'_> {
         seen
     }
 
-    /// A JavaScript thread that was to be profiled: its number where it is known, and its tree.
+    /// A JavaScript thread that was to be profiled: its thread ID, if known, and its tree.
     fn javascript(
         &self,
         process: &CapturedProcess,
@@ -157,7 +162,7 @@ impl Sight<'_> {
         let busy_ns = tree.total();
         let thread = thread_of(process, agent, busy_ns, taken);
         let ran = process.threads.iter().find(|one| Some(one.id) == thread).map(|one| one.cpu_ns as f64);
-        // Never up. Where the kernel counted nothing at all it cannot count.
+        // Never scaled up. If the kernel counted nothing at all, its count is not used.
         let ran = ran.filter(|ran| *ran > 0.0 && *ran < busy_ns);
         let factor = ran.map_or(1.0, |ran| ran / busy_ns);
         let asked_ns = self.capture.end_ns.saturating_sub(self.capture.start_ns).max(1) as f64;
@@ -192,7 +197,7 @@ impl Sight<'_> {
         });
     }
 
-    /// Tells of a process of Node.js into which nobody saw.
+    /// Adds a note for a Node.js process without a profile.
     fn unseen(&self, process: &CapturedProcess, seen: &mut ProcessTree) {
         let part = self.share(seen.share.cpu_ns);
         if part < PROCESS_SHARE_MIN || !seen.notes.is_empty() {
@@ -214,7 +219,7 @@ impl Sight<'_> {
         seen.notes.push(Note::new(doubt, what + why));
     }
 
-    /// Requests that a process counted itself: in this window, else in another one of the same trial.
+    /// Requests counted by a process itself, in this window or in another one of the same trial.
     fn requests(&self, process: &CapturedProcess) -> Option<u64> {
         let counted = |process: &CapturedProcess| {
             process.agents.iter().filter_map(|agent| agent.requests).reduce(u64::saturating_add)
@@ -224,18 +229,18 @@ impl Sight<'_> {
         counted(process).or_else(|| elsewhere.find_map(counted))
     }
 
-    /// So much as a share of the service's CPU time.
+    /// CPU time as a share of the service's CPU time.
     fn share(&self, cpu_ns: u64) -> f64 {
         cpu_ns as f64 / self.service.cpu_ns.max(1) as f64
     }
 }
 
-/// Whether a process is not of Node.js, as far as that tells.
+/// Whether a process is not Node.js, as far as is known.
 fn is_compiled(process: &CapturedProcess) -> bool {
     process.agents.is_empty() && !is_node(&process.command)
 }
 
-/// What the threads of a process did, by what they are there for.
+/// The work of a process's threads by their role.
 fn by_class(process: &CapturedProcess, threads: IndexMap<u32, Tree>) -> BTreeMap<Class, Tree> {
     let classes = classes(process, &[]);
     let mut trees: BTreeMap<Class, Vec<Tree>> = BTreeMap::new();
@@ -251,8 +256,8 @@ fn by_class(process: &CapturedProcess, threads: IndexMap<u32, Tree>) -> BTreeMap
     trees.into_iter().map(|(class, trees)| (class, together(&trees))).collect()
 }
 
-/// The kernel's work where it may not be sampled: what a process used in the same window beyond its samples, if none of them is of the
-/// kernel. Else its functions would have all of that.
+/// The kernel's work if it may not be sampled: the CPU time of a process beyond its samples, if none of them
+/// is in the kernel. Otherwise its functions would be assigned that time.
 fn kernel_beside<'t>(samples: impl Iterator<Item = &'t Tree>, cpu_ns: u64) -> Tree {
     let seen = together(samples);
     let is_seen = seen.frames.iter().any(|frame| frame.kind == Kind::Kernel) || seen.nodes.is_empty();
@@ -260,13 +265,14 @@ fn kernel_beside<'t>(samples: impl Iterator<Item = &'t Tree>, cpu_ns: u64) -> Tr
     tree::root("(kernel)", Kind::Kernel, rest)
 }
 
-/// Whether a Node.js is known to be older than what the agent can profile.
+/// Whether a Node.js is known to be older than the agent supports.
 fn is_too_old(agent: &AgentSeen) -> bool {
     let major = |version: &String| version.split('.').next()?.parse::<u32>().ok();
     agent.versions.get("node").and_then(major).is_some_and(|major| major < NODE_MAJOR_MIN)
 }
 
-/// The kernel's number of an agent's thread. A worker thread that could not tell is the one whose CPU time comes closest.
+/// The kernel's ID of an agent's thread. If a worker thread could not report it, the thread with the closest
+/// CPU time.
 fn thread_of(process: &CapturedProcess, agent: &AgentSeen, busy_ns: f64, taken: &[u32]) -> Option<u32> {
     if agent.thread == 0 {
         return Some(process.pid);
@@ -279,22 +285,23 @@ fn thread_of(process: &CapturedProcess, agent: &AgentSeen, busy_ns: f64, taken: 
     })
 }
 
-/// Threads that no profile of JavaScript is of: what the root of each class is called, and whose code it is.
+/// Threads without a JavaScript profile: the name of the root of each class, and its kind of code.
 const HELPERS: [(Class, &str, Kind); 3] = [
     (Class::Pool, "(thread pool)", Kind::ThreadPool),
     (Class::V8, "(V8 helper threads)", Kind::Gc),
     (Class::Other, "(other threads)", Kind::Native),
 ];
 
-/// What such threads did, below their root.
+/// The work of such threads, below their root.
 fn helpers(root: &Frame, mut shape: Tree, class: Class) -> Tree {
-    // What cannot be told to be compiling is garbage collection, which is what they do once a service is warm.
+    // Work that cannot be identified as compiling counts as garbage collection, which these threads do once a
+    // service is warm.
     let unknown = |kind| class == Class::Pool || class == Class::V8 && kind == Kind::Native;
     shape.frames.iter_mut().filter(|frame| unknown(frame.kind)).for_each(|frame| frame.kind = root.kind);
     below(root, &shape)
 }
 
-/// The shape with so many nanoseconds altogether.
+/// Scales the shape to a total of `ns` nanoseconds.
 fn spread(shape: &Tree, ns: u64) -> Tree {
     let factor = ns as f64 / shape.total();
     tree::scaled(shape, |_| factor)
@@ -307,7 +314,7 @@ pub(crate) struct NativeSide {
 }
 
 impl NativeSide {
-    /// Reads those of a capture, with notes on what cannot be read and on what is poorer than it could be.
+    /// Reads the profiles of a capture, with notes on unreadable and incomplete ones.
     pub fn read(service: &CapturedService, profiles: &dyn Profiles) -> (NativeSide, Vec<Note>) {
         let (mut side, mut problems) = (NativeSide::default(), Vec::new());
         for process in &service.processes {
@@ -323,17 +330,17 @@ impl NativeSide {
         (side, problems)
     }
 
-    /// The shape of what a process's threads of a class do; `None` where nobody saw it.
+    /// The work of a process's threads of one class. `None` if it was not sampled.
     pub fn of(&self, pid: u32, class: Class) -> Option<&Tree> {
         self.by_process.get(&pid)?.get(&class).filter(|tree| tree.total() > 0.0)
     }
 
-    /// The shape of all that a process does, whatever its threads are there for.
+    /// The work of all threads of a process.
     pub fn of_process(&self, pid: u32) -> Option<Tree> {
         Some(tree::together(self.by_process.get(&pid)?.values())).filter(|tree| tree.total() > 0.0)
     }
 
-    /// Share of a process's JavaScript threads that is the kernel's work, 0 to 1; zero where nobody saw it.
+    /// The kernel's share of a process's JavaScript threads, 0 to 1. Zero if it was not sampled.
     pub fn kernel_share(&self, pid: u32) -> f64 {
         let Some(tree) = self.of(pid, Class::JavaScript) else { return 0.0 };
         let kernel = tree.sums(|frame| Some(frame.kind)).get(&Kind::Kernel).copied();
@@ -341,14 +348,14 @@ impl NativeSide {
     }
 }
 
-/// The tree with so much of it as the kernel's work, below the functions that called it.
+/// The tree with this share attributed to the kernel, below the functions that called it.
 fn with_kernel(tree: &Tree, share: f64) -> Tree {
     if !(share > 0.0 && share <= 1.0) {
         return tree.clone();
     }
     let by_kind = tree.sums(|frame| Some(frame.kind));
     let mut wanted = tree.total() * share;
-    // Of native functions first, then of Node.js's own: which part of each.
+    // Taken from native functions first, then from Node.js's own: the fraction of each.
     let [of_native, of_core] = [Kind::Native, Kind::Core].map(|kind| {
         let there = by_kind.get(&kind).copied().filter(|there| *there > 0.0);
         let part = there.map_or(0.0, |there| (wanted / there).clamp(0.0, 1.0));
@@ -398,7 +405,7 @@ mod tests {
         let more = with_kernel(&all, 0.35).sums(|frame| Some(frame.kind));
         assert!((more[&Kind::Kernel] - 35.0).abs() < 1e-9 && (more[&Kind::Core] - 15.0).abs() < 1e-9);
         assert_eq!(more[&Kind::Application], 50.0);
-        // There is no more to take.
+        // The maximum that can be taken.
         let most = with_kernel(&all, 0.9).sums(|frame| Some(frame.kind));
         assert_eq!((most[&Kind::Kernel], most[&Kind::Application]), (50.0, 50.0));
         assert_eq!(with_kernel(&all, f64::NAN), all);

@@ -1,14 +1,16 @@
-//! Samples of processes by the kernel → native stacks with names: what compiled code, the kernel and threads that are not
-//! JavaScript's spend their CPU time in. It samples processes that the caller started; it starts, stops and changes none.
+//! Kernel sampling of processes: native stacks with names of the CPU time of compiled code, the kernel and
+//! threads without JavaScript. It samples processes that the caller started. It starts, stops and changes
+//! none.
 //!
-//! Every millisecond of CPU time that a thread has used, the kernel looks where it is (`perf_event_open`, the software event
-//! cpu-clock, which needs no counters of the processor). A sample so stands for one period of CPU time.
+//! For every millisecond of CPU time of a thread, the kernel records its position (`perf_event_open`, the
+//! software event cpu-clock, which needs no hardware counters). So a sample stands for one period of CPU
+//! time.
 //!
-//! **What the stacks are worth.** The function that ran is always right. Its callers are found by frame pointers: code compiled by
-//! V8 and the kernel keep them, most compiled libraries do not. There a stack may end early or lack a caller. In the kernel a
-//! sample may come late, where interrupts are allowed again.
+//! **Quality of the stacks.** The running function is always right. Its callers are found by frame pointers,
+//! which code compiled by V8 and the kernel have, but most compiled libraries do not. There a stack may end
+//! early or lack a caller. In the kernel a sample may be late, taken where interrupts are enabled again.
 //!
-//! **What is not in them.** Processes that start later, the first period of a thread on each CPU, and where
+//! **Not included:** processes that start later, the first period of a thread on each CPU, and, if
 //! [`crate::NativeProfile::notes`] says so, the kernel.
 
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -38,15 +40,15 @@ mod space;
 mod stacks;
 mod symbols;
 
-// Sampling of processes from start to stop: a thread of ours reads what the kernel writes and counts stacks. Names are read after the
-// end, so that nothing but the samples themselves disturbs what is measured.
+// Sampling of processes from start to stop: a reader thread reads the kernel's output and counts stacks.
+// Names are resolved after the end, so that only the samples themselves disturb the measurement.
 
-/// CPU time between samples: a little more than a millisecond, so as not to keep step with what happens every one.
+/// CPU time between samples: a little more than a millisecond, to avoid synchronising with periodic events.
 const PERIOD_NS: u64 = 1_001_000;
-/// Rings are read so often: a hundred samples of each CPU at most.
+/// Interval of reading the rings: at most a hundred samples of each CPU.
 const READ_EVERY: Duration = Duration::from_millis(100);
 
-/// Sampling that goes on until it is stopped. Dropped without that, it ends and tells nothing.
+/// Sampling in progress. Dropping it ends the sampling without a result.
 pub struct Sampler {
     events: Vec<Event>,
     /// Dropped to end the reader.
@@ -59,11 +61,12 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Samples all threads of these processes, and threads that they start. Processes that they start are not sampled.
+    /// Samples all threads of these processes, and threads that they start. Processes that they start are not
+    /// sampled.
     ///
     /// # Errors
-    /// None of the processes is there, or one is another user's; too few open files or too little memory for them; or the kernel does
-    /// not allow it ([`crate::perf::allowed`]).
+    /// Returns an error if none of the processes exists, one belongs to another user, there are too few open
+    /// files or too little memory, or the kernel does not allow it ([`crate::perf::allowed`]).
     pub fn start(pids: &[u32]) -> Result<Sampler, PerfError> {
         let pids = model::distinct(pids.iter().copied());
         let mode = granted()?;
@@ -83,11 +86,11 @@ impl Sampler {
         Ok(Sampler { events, running, reader, spaces, binaries, start_ns, notes })
     }
 
-    /// Ends sampling and names what was seen: the profile of each process, in the order in which they were given, also of those that have
-    /// ended. Takes some tenths of a second of CPU time where programs are large.
+    /// Ends sampling and resolves names. Returns the profile of each process, in the given order, including
+    /// processes that have exited. Takes some tenths of a second of CPU time for large programs.
     pub fn stop(self) -> Vec<NativeProfile> {
         for event in &self.events {
-            // What cannot be disabled ends when it is dropped, a moment later.
+            // Events that cannot be disabled end when they are dropped, a moment later.
             let _ = event.disable();
         }
         let end_ns = monotonic_ns();
@@ -131,11 +134,12 @@ fn notes(of_start: &[String], tally: &Tally, kernel_hidden: bool) -> Vec<String>
     of_start.iter().cloned().chain(notes.into_iter().flatten()).collect()
 }
 
-/// What the thread that reads does, until the other end of `stop` is gone.
+/// The body of the reader thread, which runs until the other end of `stop` is dropped.
 fn counted(mut tally: Tally, mut rings: Vec<Ring>, pids: &HashSet<u32>, stop: &Receiver<()>) -> Tally {
     let mut bytes = Vec::new();
     loop {
-        // Nothing is ever sent: the other end is dropped once the events are disabled. What they wrote is then read below.
+        // Nothing is ever sent: the other end is dropped once the events are disabled. Their output is then
+        // read below.
         let ended = stop.recv_timeout(READ_EVERY) != Err(RecvTimeoutError::Timeout);
         for ring in &mut rings {
             bytes.clear();
@@ -148,14 +152,15 @@ fn counted(mut tally: Tally, mut rings: Vec<Ring>, pids: &HashSet<u32>, stop: &R
     }
 }
 
-// Events for all threads of the processes asked for, and one ring for each CPU; and whether the kernel allows any, with what to set where
-// it does not.
+// Events for all threads of the processes, one ring for each CPU, and the check whether the kernel allows
+// this, with a hint if it does not.
 //
-// **Why an event for each thread on each CPU.** An event that threads started later inherit may share its memory with us only if it is
-// bound to a CPU; one that is bound to a CPU and to no thread would sample every program of the machine, and takes rights that few
-// have. All events of a CPU write to one ring, whose memory stays within what the kernel allows to everybody.
+// **Why one event per thread and CPU.** An event that later threads inherit may share its memory only if it
+// is bound to a CPU. An event bound to a CPU but to no thread would sample every program on the machine, and
+// needs rare privileges. All events of a CPU write to one ring, whose memory stays within what the kernel
+// allows all users.
 
-/// Why processes cannot be sampled. Messages are one line; what to do about it comes apart.
+/// The reason processes cannot be sampled. Messages are one line, and the hint is separate.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
 pub struct PerfError {
@@ -168,7 +173,7 @@ impl PerfError {
         PerfError { why, hint: hint.into() }
     }
 
-    /// What to do about it, if there is something.
+    /// A hint for the user, if there is one.
     pub fn hint(&self) -> Option<&str> {
         Some(self.hint.as_str()).filter(|hint| !hint.is_empty())
     }
@@ -180,22 +185,23 @@ impl From<io::Error> for PerfError {
     }
 }
 
-/// Whether processes of this user may be sampled at all. It tries on the calling thread, which samples nothing.
+/// Checks whether processes of this user may be sampled. Tries an event on the calling thread, without
+/// sampling.
 ///
 /// # Errors
-/// What forbids it and what to set, or that this kernel has no perf events.
+/// Returns the reason and a hint, or an error if this kernel has no perf events.
 pub fn allowed() -> Result<(), PerfError> {
     granted().map(|_| ())
 }
 
-/// The most that the kernel gives us: with its own work if we may see that, and without processes that start later if it can tell them
-/// from threads.
+/// The most complete mode the kernel grants: with kernel work if allowed, and without child processes if the
+/// kernel can distinguish them from threads.
 pub(crate) fn granted() -> Result<Mode, PerfError> {
     let mut mode = Mode { kernel: true, threads_only: true };
     loop {
         let Err(error) = Event::open(None, mode) else { return Ok(mode) };
         match error.raw_os_error() {
-            // Linux before 5.13 does not know this wish.
+            // Linux before 5.13 does not know this flag.
             Some(libc::EINVAL) if mode.threads_only => mode.threads_only = false,
             Some(libc::EACCES | libc::EPERM) if mode.kernel => mode.kernel = false,
             _ => return Err(refusal(error, &rights())),
@@ -207,7 +213,7 @@ fn rights() -> Rights {
     Rights::of(&Texts::look())
 }
 
-/// Why the kernel's own work is not in a profile.
+/// The reason the kernel's work is not in a profile.
 fn why_no_kernel(rights: &Rights) -> String {
     let level = rights.perf_event_paranoid.map_or_else(|| "unknown".to_owned(), |level| level.to_string());
     format!(
@@ -223,7 +229,7 @@ const HOST: &str = "sudo sysctl kernel.perf_event_paranoid=2 on the host, or run
 const MODULE: &str =
     "a security module (SELinux, lockdown in confidentiality mode) forbids it; run as root outside of it";
 
-/// Makes the system's response a message that helps.
+/// Converts the system's error into a helpful message.
 fn refusal(error: io::Error, rights: &Rights) -> PerfError {
     let (why, hint) = match (error.raw_os_error(), rights.perf_event_paranoid) {
         (Some(libc::ENOSYS), Some(_)) | (Some(libc::EPERM), _) if rights.filtered == Some(true) => {
@@ -233,7 +239,7 @@ fn refusal(error: io::Error, rights: &Rights) -> PerfError {
             let why = format!("this kernel has no perf events: perf_event_open: {error}");
             return PerfError::new(why, "a kernel with CONFIG_PERF_EVENTS has them");
         }
-        // 3 and 4 are of Debian, Ubuntu and Android: no perf events without the capability.
+        // 3 and 4 exist on Debian, Ubuntu and Android: no perf events without the capability.
         (Some(libc::EACCES | libc::EPERM), Some(level)) if level > 2 => {
             let (which, hint) = match rights.perfmon {
                 Some(true) => ("the capability CAP_PERFMON is of a user namespace only", HOST),
@@ -250,14 +256,14 @@ fn refusal(error: io::Error, rights: &Rights) -> PerfError {
     PerfError::new(format!("the kernel does not allow native profiles: {why}"), hint)
 }
 
-/// Events that are not enabled yet, the rings that they send to, and the names of the threads that they are of.
+/// Events that are not enabled yet, their rings, and the names of their threads.
 type Opened = (Vec<Event>, Vec<Ring>, HashMap<Thread, String>);
 
-/// Threads may start while we open. Then it is done again, at most so often.
+/// Maximum attempts, because threads may start while events are opened.
 const ATTEMPTS: usize = 3;
-/// Memory of a ring: a tenth of a second's samples of 127 callers each take less.
+/// Memory of a ring. Samples of a tenth of a second with 127 callers each take less.
 const RING_BYTES: usize = 256 << 10;
-/// The least, where much of what the user may have is taken.
+/// The minimum, if much of the user's allowance is taken.
 const RING_BYTES_MIN: usize = 32 << 10;
 
 /// Opens events for all threads of these processes.
@@ -266,8 +272,8 @@ pub(crate) fn open(pids: &[u32], mode: Mode) -> Result<Opened, PerfError> {
     for _ in 1..ATTEMPTS {
         let opened = open_threads(&threads, mode)?;
         let now = threads_of(pids)?;
-        // A new one was started by a thread that had an event already, and has inherited it, or by one that had none yet: nobody
-        // can tell. Events for all that are there now are sure to count each once.
+        // A new thread was started either by a thread with an event, and has inherited it, or by one without.
+        // This is unknown. Events for all threads that exist now are sure to count each once.
         if now.is_subset(&threads) {
             return Ok(opened);
         }
@@ -280,7 +286,7 @@ fn threads_of(pids: &[u32]) -> Result<BTreeSet<Thread>, PerfError> {
     let threads = |&pid: &u32| process::threads(pid).into_iter().map(move |tid| Thread { pid, tid });
     let all: BTreeSet<Thread> = pids.iter().flat_map(threads).collect();
     match pids.first() {
-        // A service may start processes that live for a moment. Where others are there, they are what is sampled.
+        // A service may start short-lived processes. If other processes exist, they are sampled.
         Some(pid) if all.is_empty() => {
             Err(PerfError::new(format!("process {pid} cannot be sampled: it is not there"), ""))
         }
@@ -289,15 +295,15 @@ fn threads_of(pids: &[u32]) -> Result<BTreeSet<Thread>, PerfError> {
 }
 
 fn open_threads(threads: &BTreeSet<Thread>, mode: Mode) -> Result<Opened, PerfError> {
-    // A thread's number leads to its own files, too.
+    // `/proc` also accepts a thread ID here.
     let cpus: BTreeSet<usize> = threads.iter().flat_map(|thread| process::cpus(thread.tid)).collect();
-    // All events of a CPU send to the ring of the first.
+    // All events of a CPU write to the ring of the first.
     let mut by_cpu: BTreeMap<usize, (Ring, Vec<Event>)> = BTreeMap::new();
     for thread in threads {
         for &cpu in &cpus {
             let event = match Event::open(Some((thread.tid, cpu)), mode) {
                 Ok(event) => event,
-                // The thread has ended, or the CPU is switched off.
+                // The thread has exited, or the CPU is offline.
                 Err(error)
                     if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV | libc::ENXIO)) =>
                 {
@@ -320,7 +326,7 @@ fn open_threads(threads: &BTreeSet<Thread>, mode: Mode) -> Result<Opened, PerfEr
     Ok((events.into_iter().flatten().collect(), rings, names))
 }
 
-/// As much memory as there is to be had: others may use a part of what the kernel allows to a user.
+/// The largest available ring: other programs may use a part of the user's allowance.
 fn ring(event: &Event, cpus: usize) -> Result<Ring, PerfError> {
     let mut bytes = RING_BYTES;
     loop {
@@ -339,7 +345,7 @@ fn ring(event: &Event, cpus: usize) -> Result<Ring, PerfError> {
 
 fn told(error: io::Error, pid: u32, threads: usize, cpus: usize) -> PerfError {
     let (why, hint) = match error.raw_os_error() {
-        // Each thread takes an open file for each CPU that it may run on.
+        // Each thread needs an open file for each CPU that it may run on.
         Some(libc::EMFILE | libc::ENFILE) => {
             let needed = threads * cpus;
             (
@@ -354,7 +360,7 @@ fn told(error: io::Error, pid: u32, threads: usize, cpus: usize) -> PerfError {
                 ),
             )
         }
-        // Whether we may sample at all has been tried before.
+        // The general permission to sample was checked before.
         Some(libc::EACCES | libc::EPERM) => (
             format!(
                 "process {pid} cannot be sampled: it is another user's, or does not allow to be looked into"
@@ -383,10 +389,10 @@ mod tests {
         let denied = "(os error 13), although kernel.perf_event_paranoid is -1";
         for (errno, level, status, says, hints) in [
             (libc::EACCES, "4", USER, "is 4, and this process has no CAP_PERFMON", "perf_event_paranoid=2"),
-            // A container is told of its own filter and not of the host.
+            // A container gets a hint about its own filter, not about the host.
             (libc::EPERM, "2", DOCKER, "seccomp", "--cap-add PERFMON"),
             (libc::ENOSYS, "2", DOCKER, "seccomp", "--cap-add PERFMON"),
-            // Root of a user namespace learns that its capability is worth nothing.
+            // Root of a user namespace gets a hint that its capability does not suffice.
             (libc::EACCES, "3", ROOT, "user namespace", "on the host"),
             (libc::EACCES, "-1", ROOT, denied, "security module"),
             (libc::ENOSYS, "", USER, "no perf events", "CONFIG_PERF_EVENTS"),

@@ -1,7 +1,7 @@
-//! Profiles as other programs write them: bytes in, values out.
+//! Readers for profiles written by other programs: bytes in, values out.
 //!
-//! What is read may be cut off, made by hand or made to hurt: each reader has limits, follows no list by recursion and takes no
-//! number on trust. It must not judge whose code a function is, and it opens no file.
+//! Input may be truncated, hand-made or hostile. Each reader has limits, follows no list by recursion and
+//! trusts no number. This module does not decide whose code a function is, and opens no file.
 
 mod prof_process;
 mod v8;
@@ -19,31 +19,31 @@ pub use v8::{CpuProfile, HeapProfile};
 
 use crate::{Cut, Naming, Unit, cpu_tree, heap_tree, native_tree};
 
-/// The most calls that a profile may have. V8 makes some 10 000 for an hour of a service.
+/// Maximum calls of a profile. V8 makes some 10 000 for an hour of a service.
 pub(crate) const NODES_MAX: usize = 4_000_000;
-/// A call is an object, and its function another in it.
+/// Each call is an object that contains its function as another.
 const OBJECTS_MAX: usize = 2 * NODES_MAX;
-/// Where a log of `node --prof` begins.
+/// The start of a `node --prof` log.
 const PROF_LOG: &[u8] = b"v8-version,";
 const NATIVE: &str = ".native.json";
 
-/// Why a profile cannot be read.
+/// The reason a profile cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// It ends in the middle.
+    /// It is truncated.
     #[error(
         "{format}: cut off at line {line}, column {column}: it ends in the middle, and no part of it can be trusted; \
          capture it again"
     )]
     CutOff {
-        /// What it would have been.
+        /// The expected format.
         format: &'static str,
         /// Line, from 1.
         line: usize,
         /// Column, from 1. Profiles are written in one line, so it is near the size of the file.
         column: usize,
     },
-    /// It is not what it should be, says nothing that can be used, is too large, or of no format that is known.
+    /// It is invalid, has no usable data, is too large, or has an unknown format.
     #[error("{0}")]
     Unusable(String),
 }
@@ -54,7 +54,7 @@ impl ReadError {
         if error.is_eof() || (error.is_syntax() && is_end(bytes, line, column)) {
             return Self::CutOff { format, line, column };
         }
-        // The place is told apart from the text.
+        // The position is reported separately from the text.
         let text = error.to_string();
         let end = text.rfind(" at line ").unwrap_or(text.len());
         Self::unusable(format, format!("line {line}, column {column}: {}", &text[..end]))
@@ -65,23 +65,25 @@ impl ReadError {
     }
 }
 
-/// Whether a place is the end of a text: a number cut off after its sign is wrong, and a parser does not say that it ended there.
+/// Whether a position is the end of a text. A number truncated after its sign is reported as wrong, not as an
+/// end.
 fn is_end(bytes: &[u8], line: usize, column: usize) -> bool {
     let mut lines = bytes.rsplit(|byte| *byte == b'\n');
     let last = lines.next().map_or(0, <[u8]>::len);
     column >= last && lines.count() + 1 == line
 }
 
-/// Refuses what has more objects than the most calls take: each takes more memory than its text. Whoever opens a file has a limit for that.
+/// Rejects input with more objects than the maximum number of calls, because each takes more memory than its
+/// text. The code that opens a file limits its size.
 fn bounded<'b>(format: &str, bytes: &'b [u8]) -> Result<&'b [u8], ReadError> {
     if bytes.iter().filter(|byte| **byte == b'{').count() > OBJECTS_MAX {
         return Err(ReadError::unusable(format, format!("too many values, at most {OBJECTS_MAX} are read")));
     }
-    // Editors of some systems put a mark of the encoding first.
+    // Some editors write a byte order mark first.
     Ok(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes))
 }
 
-/// Reads a profile as JSON has it.
+/// Parses a JSON profile.
 fn parsed<'b, T: Deserialize<'b>>(format: &'static str, bytes: &'b [u8]) -> Result<T, ReadError> {
     let bytes = bounded(format, bytes)?;
     serde_json::from_slice(bytes).map_err(|error| ReadError::json(format, bytes, &error))
@@ -90,70 +92,71 @@ fn parsed<'b, T: Deserialize<'b>>(format: &'static str, bytes: &'b [u8]) -> Resu
 /// Version of `.native.json`, which proofload's own sampling writes.
 pub(crate) const NATIVE_VERSION: u32 = 1;
 
-/// Stacks of compiled code and of the kernel, of all threads of a process. It has no times, only how often each stack was seen.
+/// Stacks of compiled code and of the kernel, for all threads of a process. It has no times, only a count of
+/// each stack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NativeProfile {
-    /// Format of the file: 1.
+    /// Format version of the file: 1.
     pub version: u32,
     /// The process.
     pub pid: u32,
-    /// Begin of the sampling, CLOCK_MONOTONIC in nanoseconds.
+    /// Start of the sampling, CLOCK_MONOTONIC in nanoseconds.
     pub start_ns: u64,
-    /// Its end.
+    /// End of the sampling.
     pub end_ns: u64,
-    /// CPU time that a sample stands for.
+    /// CPU time per sample.
     pub period_ns: u64,
-    /// Samples that the kernel could not keep.
+    /// Number of samples that the kernel dropped.
     #[serde(default)]
     pub lost: u64,
     /// The functions.
     pub frames: Vec<NativeFrame>,
     /// The stacks.
     pub stacks: Vec<NativeStack>,
-    /// What is not in it, in words.
+    /// Descriptions of missing data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 /// The module of a function of the kernel.
 pub(crate) const KERNEL: &str = "[kernel]";
-/// The module of code that was made while running.
+/// The module of code generated at run time.
 pub(crate) const MADE: &str = "[jit]";
-/// The name of a function where there are no symbols.
+/// The name of a function without symbols.
 pub(crate) const UNKNOWN: &str = "[unknown]";
 
 /// A function of compiled code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NativeFrame {
-    /// Its name; `[unknown]` where there are no symbols.
+    /// Its name. `[unknown]` if there are no symbols.
     pub name: String,
-    /// The library or program that it is of; `[kernel]`, or `[jit]` for code made while running.
+    /// Its library or program, `[kernel]`, or `[jit]` for code generated at run time.
     pub module: String,
 }
 
-/// A stack, and how often it was seen.
+/// A stack with its count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NativeStack {
-    /// The thread, by its number.
+    /// The thread's ID.
     pub thread: u32,
-    /// Its name as the kernel has it.
+    /// The kernel's name of the thread.
     pub thread_name: String,
-    /// Indices of functions, the outermost first.
+    /// Indices of functions, outermost first.
     pub frames: Vec<u32>,
-    /// How often.
+    /// Number of samples.
     pub samples: u64,
 }
 
 impl NativeProfile {
-    /// How many samples it has.
+    /// Number of samples.
     pub(crate) fn samples(&self) -> u64 {
         self.stacks.iter().map(|stack| stack.samples).fold(0, u64::saturating_add)
     }
 
-    /// Reads it.
+    /// Reads a native profile.
     ///
     /// # Errors
-    /// If it is cut off, not JSON, of another version, or points at functions that it does not have.
+    /// Returns an error if it is truncated, not JSON, of another version, or refers to missing functions.
     pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
         let profile: Self = parsed(NATIVE, bytes)?;
         let places = || profile.stacks.iter().flat_map(|stack| &stack.frames);
@@ -174,16 +177,16 @@ impl NativeProfile {
 /// A profile of any format.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Profile {
-    /// Time by stacks of JavaScript: of V8's profiler, or of a log of `--prof`.
+    /// Time by JavaScript stack, from V8's profiler or a `--prof` log.
     Cpu(CpuProfile),
-    /// Bytes by stacks of JavaScript.
+    /// Bytes by JavaScript stack.
     Heap(HeapProfile),
-    /// Time by stacks of compiled code.
+    /// Time by stack of compiled code.
     Native(NativeProfile),
 }
 
 impl Profile {
-    /// All of it, as a tree.
+    /// The whole profile as a tree.
     pub fn cut(&self, naming: &Naming<'_>) -> Cut {
         match self {
             Self::Cpu(profile) => cpu_tree(profile, None, naming),
@@ -192,7 +195,7 @@ impl Profile {
         }
     }
 
-    /// What its values are.
+    /// The unit of its values.
     pub fn unit(&self) -> Unit {
         match self {
             Self::Cpu(_) | Self::Native(_) => Unit::Nanoseconds,
@@ -201,10 +204,10 @@ impl Profile {
     }
 }
 
-/// Reads a profile of any format, known by what is in it. `name` is what it is called in an error.
+/// Reads a profile of any format, detected by its content. `name` is used in errors.
 ///
 /// # Errors
-/// If it is of no known format, or its reader refuses it.
+/// Returns an error if the format is unknown, or its reader rejects it.
 pub fn read_any(name: &str, bytes: &[u8]) -> Result<Profile, ReadError> {
     const FORMAT: &str = "profile";
     let bytes = bounded(FORMAT, bytes)?;
@@ -219,7 +222,7 @@ pub fn read_any(name: &str, bytes: &[u8]) -> Result<Profile, ReadError> {
     if !bytes.trim_ascii_start().starts_with(b"{") {
         return Err(ReadError::unusable(name, UNKNOWN_FORMAT));
     }
-    // What it has at its top tells its format.
+    // The top-level keys identify the format.
     let top: BTreeMap<Cow<'_, str>, IgnoredAny> =
         serde_json::from_slice(bytes).map_err(|error| ReadError::json(FORMAT, bytes, &error))?;
     let has = |key: &str| top.contains_key(key);

@@ -1,17 +1,19 @@
-//! What the threads of a process are there for: by the kernel's names and the order in which Node.js starts them, or by what a stack of
-//! compiled code goes through.
+//! The roles of a process's threads: from the kernel's names and the order in which Node.js starts them, or
+//! from a stack of compiled code.
 //!
-//! **By name and order.** The main thread, and worker threads that an agent spoke for, are known by their number. Others are known by their
-//! names: `libuv-worker` is libuv's pool, `V8Worker` and `DelayedTaskSche` are V8's helpers for garbage collection and compiling, and
-//! `v8:ProfEvntProc` is V8's profiler itself, which is no cost of the service. Before Node.js 24 most threads are called as the process
-//! is. There the order tells: V8's scheduler, its four helpers and the inspector's thread are started before any of the service's code
-//! and so have the first six numbers; threads of the pool come when they are first needed (seen with Node.js 20). A service that
-//! changes `--v8-pool-size` is not seen through by this.
+//! **By name and order.** The main thread, and worker threads reported by an agent, are known by their ID.
+//! Others are known by their names: `libuv-worker` is libuv's pool, `V8Worker` and `DelayedTaskSche` are V8's
+//! helpers for garbage collection and compiling, and `v8:ProfEvntProc` is V8's profiler itself, which is not
+//! a cost of the service. Before Node.js 24 most threads are named like the process, and the order decides.
+//! V8's scheduler, its four helpers and the inspector's thread start before the service's code and so have
+//! the first six IDs. Pool threads start on first use (observed with Node.js 20). A service that changes
+//! `--v8-pool-size` is misclassified by this.
 //!
-//! **By stack where there are symbols**, because V8's threads collect garbage and compile in turns. What nothing is known of is taken as
-//! garbage collection, which is what they do once a service is warm, whatever they are called; that may be wrong, and nothing tells.
+//! **By stack if there are symbols**, because V8's threads alternate between garbage collection and
+//! compiling. Unknown work counts as garbage collection, which these threads do once a service is warm. This
+//! may be wrong, and nothing indicates it.
 //!
-//! Decides nothing about cost.
+//! This module makes no decisions about cost.
 
 use model::{CapturedProcess, ThreadUse};
 
@@ -19,12 +21,12 @@ use crate::Kind;
 use crate::label::has_part;
 use crate::read::MADE;
 
-/// Threads that Node.js starts for V8 and the inspector before it runs anything.
+/// Number of threads that Node.js starts for V8 and the inspector before it runs code.
 const STARTED_FIRST: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
-    /// It runs JavaScript: the main thread, or a worker thread that an agent spoke for.
+    /// Runs JavaScript: the main thread, or a worker thread reported by an agent.
     JavaScript,
     /// libuv's pool.
     Pool,
@@ -35,17 +37,19 @@ pub(crate) enum Class {
     Other,
 }
 
-/// The class of each thread of a process of Node.js. `javascript` are threads that run it, beside those that an agent spoke for.
+/// The class of each thread of a Node.js process. `javascript` are threads that run it, in addition to those
+/// reported by an agent.
 pub(crate) fn classes(process: &CapturedProcess, javascript: &[u32]) -> Vec<Class> {
     let is_spoken_for = |id: u32| process.agents.iter().any(|agent| agent.thread_id == Some(id));
     let first = |thread: &ThreadUse| match thread.id {
-        // All that ended, together: nothing tells what they were there for.
+        // All exited threads together. Their roles are unknown.
         0 => Some(Class::Other),
         id if id == process.pid || javascript.contains(&id) || is_spoken_for(id) => Some(Class::JavaScript),
         _ => named(&thread.name),
     };
     let mut classes: Vec<Option<Class>> = process.threads.iter().map(first).collect();
-    // libuv names its own and Node.js V8's. A distribution may pair a libuv that does with a Node.js that does not yet.
+    // libuv names its own threads, and Node.js names V8's threads. A distribution may combine a libuv that
+    // does so with a Node.js that does not yet.
     let [pool_is_named, v8_is_named] = [Class::Pool, Class::V8].map(|class| classes.contains(&Some(class)));
     let mut unnamed: Vec<usize> = (0..classes.len()).filter(|index| classes[*index].is_none()).collect();
     unnamed.sort_by_key(|index| process.threads[*index].id);
@@ -69,15 +73,15 @@ fn named(name: &str) -> Option<Class> {
     }
 }
 
-/// Whether a command line is one of Node.js, as far as it tells.
+/// Whether a command line is that of Node.js, as far as can be seen.
 pub(crate) fn is_node(command: &str) -> bool {
     let program = command.split_whitespace().next().unwrap_or_default();
     let name = program.rsplit('/').next().unwrap_or_default();
-    // PM2 writes its own title over the command line.
+    // PM2 replaces the command line with its own title.
     matches!(name, "node" | "nodejs" | "PM2") || command.starts_with("node:")
 }
 
-/// Parts of names of V8's functions that collect garbage.
+/// Parts of names of V8's garbage collection functions.
 const COLLECTING: &str = "ArrayBufferSweeper CollectGarbage ConcurrentMarking Evacuat GCTracer IncrementalMarking MarkCompact \
                           MinorMarkSweep MinorMS Scaveng Sweeper YoungGenerationMark cppgc::internal::";
 /// Parts of names of V8's functions that parse and compile.
@@ -86,16 +90,17 @@ const COMPILING: &str = "BaselineBatchCompiler ConcurrentBaselineCompiler Optimi
                          internal::interpreter::InterpreterCompilationJob internal::maglev:: internal::parsing:: turboshaft";
 /// The functions in which V8's own threads wait for work.
 const V8_LOOPS: &str = "PlatformWorkerThread DefaultWorkerThreadsTaskRunner";
-/// The functions that run what was given to libuv's pool. Its loop is called just this; work on files is also done by who asks for it
-/// to be done at once, so that function tells nothing.
+/// The functions that run tasks of libuv's pool. Its loop has just this name. File work also runs on the
+/// calling thread for synchronous calls, so that function is not conclusive.
 const POOL_LOOP: &str = "worker";
 const POOL: &str = "uv__queue_work ThreadPoolWork::ScheduleWork";
-/// What Node.js gives to the pool; where JavaScript stands below it in the stack, it is done at once instead.
+/// Node.js's pool task. If JavaScript is below it in the stack, it runs synchronously.
 const POOL_TASK: &str = "DoThreadPoolWork";
-/// Beginnings of programs and libraries that V8 and libuv are part of.
+/// Prefixes of programs and libraries that contain V8 and libuv.
 const MODULES: [&str; 4] = ["node", "libnode", "libv8", "libuv"];
 
-/// What a thread is there for, if not for the service's own code: from its name, and the functions of a stack with their modules.
+/// The role of a thread other than the service's own code, from its name and the functions of a stack with
+/// their modules.
 pub(crate) fn of_thread<'a>(
     name: &str,
     stack: impl Iterator<Item = (&'a str, &'a str)> + Clone,
@@ -111,7 +116,7 @@ pub(crate) fn of_thread<'a>(
     is_v8.then(|| stack.clone().find_map(of_name).unwrap_or(Kind::Gc))
 }
 
-/// What a function and all that it calls are about.
+/// The kind of work of a function and its callees.
 pub(crate) fn of_function(name: &str, module: &str) -> Option<Kind> {
     is_ours(module).then(|| of_name(name)).flatten()
 }
@@ -121,7 +126,7 @@ fn is_ours(module: &str) -> bool {
 }
 
 fn of_name(function: &str) -> Option<Kind> {
-    // Who calls their own function `Sweeper` in an addon means another one.
+    // A function named `Sweeper` in an addon is a different one.
     if !(function.contains("v8::") || function.contains("cppgc::")) {
         return None;
     }
@@ -131,7 +136,7 @@ fn of_name(function: &str) -> Option<Kind> {
     has_part(COMPILING, function).then_some(Kind::Jit)
 }
 
-/// What the root of such a thread is called, whatever its system calls it.
+/// The name of such a thread's root, regardless of its name in the system.
 pub(crate) fn root(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::ThreadPool => Some("(thread pool)"),
@@ -170,11 +175,11 @@ mod tests {
         assert_eq!(found[1..7], [Class::V8; 6]);
         assert_eq!(found[7..11], [Class::Pool; 4]);
         assert_eq!(found[11], Class::Profiler);
-        // Where only the pool's have a name of their own, V8's are still the first.
+        // If only the pool's threads have their own name, V8's are still the first.
         let mut renamed = names.clone();
         renamed[7..11].fill("libuv-worker");
         assert_eq!(classes(&process(&renamed), &[]), found);
-        // A worker thread is none of these and moves nobody's place; nor do threads that ended.
+        // A worker thread is none of these and does not shift others. Nor do exited threads.
         let mut process = process(&names);
         process.threads.push(ThreadUse { id: 0, name: "ended threads".into(), cpu_ns: 1, waited_ns: 0 });
         let found = classes(&process, &[103]);

@@ -1,7 +1,8 @@
-//! The one stack model: what the profiles of Node.js, of the kernel and of other tools become, and what is asked of it.
+//! The common stack model for the profiles of Node.js, of the kernel and of other tools, with its queries.
 //!
-//! Stacks may be deep, so nothing here recurses. A tree may come out of any file, so nothing trusts its links: an index that leads
-//! nowhere makes a root or counts for nothing, and a value that is no amount is none. How functions are named is said elsewhere.
+//! Stacks may be deep, so nothing here recurses. A tree may come from any file, so its links are not trusted:
+//! an invalid index makes a root or is ignored, and an invalid value is dropped. Naming of functions is
+//! implemented elsewhere.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +10,7 @@ use indexmap::IndexSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whose code it is in which time is spent.
+/// The owner of the code in which time is spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "CodeKind")]
@@ -36,7 +37,7 @@ pub enum Kind {
     Waiting,
 }
 
-/// How a kind is shown.
+/// Presentation of a kind.
 pub(crate) struct KindRow {
     pub kind: Kind,
     pub name: &'static str,
@@ -44,8 +45,8 @@ pub(crate) struct KindRow {
     pub fill: [u8; 3],
 }
 
-/// Each kind, in the order in which people read them. No two look alike to people with protanopia, deuteranopia or tritanopia, and black
-/// can be read on each; a test of `flame` holds them to that.
+/// Each kind, in reading order. All are distinguishable with protanopia, deuteranopia or tritanopia, and
+/// black text is readable on each. A test of `flame` checks this.
 pub(crate) static KINDS: [KindRow; 10] = [
     KindRow { kind: Kind::Application, name: "application", fill: [0xf5, 0xa7, 0x42] },
     KindRow { kind: Kind::Framework, name: "framework", fill: [0x8c, 0xcb, 0xfa] },
@@ -60,7 +61,7 @@ pub(crate) static KINDS: [KindRow; 10] = [
 ];
 
 impl Kind {
-    /// Its name for people.
+    /// Its display name.
     pub const fn name(self) -> &'static str {
         self.row().name
     }
@@ -80,22 +81,22 @@ impl Kind {
 pub struct Package {
     /// Its name, with its scope.
     pub name: String,
-    /// Its version; `None` where nobody could tell.
+    /// Its version. `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
-/// A function, as it is known by in every process, worker and variant.
+/// A function, identified the same in every process, worker and variant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Frame {
-    /// Its name; of one without, `(anonymous FILE:LINE)`. A name may hold anything: it comes out of somebody's code.
+    /// Its name, or `(anonymous FILE:LINE)` if it has none. Comes from foreign code and may contain anything.
     pub function: String,
-    /// Its file, without what differs from machine to machine: relative to its package or to the service's directory, `node:http`,
-    /// or the name of a library. Empty where there is none.
+    /// Its file, independent of the machine: relative to its package or to the service's directory,
+    /// `node:http`, or the name of a library. Empty if there is none.
     pub file: String,
-    /// Line at which the function begins, from 1; 0 where unknown.
+    /// Line at which the function begins, from 1. 0 if unknown.
     pub line: u32,
-    /// Whose code it is.
+    /// The owner of the code.
     pub kind: Kind,
     /// The package that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,39 +110,39 @@ impl Frame {
     }
 }
 
-/// A place in a tree of calls.
+/// A node in a call tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
     /// Index into [`Tree::frames`].
     pub frame: usize,
-    /// Index of the caller's node, always smaller than the node's own; `None` for a root.
+    /// Index of the caller's node, always smaller than the node's own. `None` for a root.
     pub parent: Option<usize>,
-    /// Time in this frame itself, called from there, in nanoseconds; of a heap profile bytes.
+    /// Time in nanoseconds in this frame itself on this path. For a heap profile, bytes.
     pub self_value: f64,
-    /// The same by line of the file, where the profile tells: from 1.
+    /// The same by line of the file, from 1, if the profile has lines.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lines: BTreeMap<u32, f64>,
 }
 
-/// A tree of calls: who called whom, and how long each took. Callers stand before what they call.
+/// A call tree with the cost of each path. Callers come before callees.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tree {
     /// The functions, each once.
     pub frames: Vec<Frame>,
-    /// The places.
+    /// The nodes.
     pub nodes: Vec<Node>,
 }
 
-/// What a function took, wherever it was called from.
+/// The cost of a function over all its callers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FunctionValue {
     /// Index into [`Tree::frames`].
     pub frame: usize,
-    /// In it itself.
+    /// Self value.
     pub self_value: f64,
-    /// In it and in what it calls, counted once where it calls itself.
+    /// Value including callees. Recursion is counted once.
     pub total: f64,
-    /// In it itself, by line, where the profile tells.
+    /// Self value by line, if the profile has lines.
     pub lines: BTreeMap<u32, f64>,
 }
 
@@ -151,12 +152,12 @@ impl Tree {
         self.nodes.iter().map(|node| node.self_value).sum()
     }
 
-    /// Index of a place's caller; none for a root.
+    /// Index of a node's caller. None for a root.
     pub fn caller(&self, node: usize) -> Option<usize> {
         self.nodes.get(node)?.parent.filter(|parent| *parent < node)
     }
 
-    /// What each place took with all that was called from it.
+    /// Total of each node, including its callees.
     pub fn totals(&self) -> Vec<f64> {
         let mut totals: Vec<f64> = self.nodes.iter().map(|node| node.self_value).collect();
         for node in (0..totals.len()).rev() {
@@ -167,7 +168,7 @@ impl Tree {
         totals
     }
 
-    /// The places without a caller, and what each place calls.
+    /// The nodes without a caller, and the callees of each node.
     pub fn children(&self) -> (Vec<usize>, Vec<Vec<usize>>) {
         let (mut roots, mut children) = (Vec::new(), vec![Vec::new(); self.nodes.len()]);
         for node in 0..self.nodes.len() {
@@ -179,7 +180,7 @@ impl Tree {
         (roots, children)
     }
 
-    /// All functions, those that took most themselves first.
+    /// All functions, largest self value first.
     pub fn functions(&self) -> Vec<FunctionValue> {
         let empty = |frame| FunctionValue { frame, self_value: 0.0, total: 0.0, lines: BTreeMap::new() };
         let mut functions: Vec<FunctionValue> = (0..self.frames.len()).map(empty).collect();
@@ -190,7 +191,7 @@ impl Tree {
                 *function.lines.entry(*line).or_insert(0.0) += value;
             }
         }
-        // The total of a place counts where its function is not among its callers.
+        // The total of a node counts only if its function is not among its callers.
         let (totals, (roots, children)) = (self.totals(), self.children());
         let mut on_stack = vec![0u32; self.frames.len()];
         let mut todo: Vec<(usize, bool)> = roots.into_iter().rev().map(|root| (root, true)).collect();
@@ -211,7 +212,7 @@ impl Tree {
         functions
     }
 
-    /// What functions took themselves, summed by what `key` says of each. What took nothing, and what it says nothing of, is left out.
+    /// Self values of functions, summed by `key`. Functions with a zero sum or without a key are omitted.
     pub fn sums<K: Ord>(&self, key: impl Fn(&Frame) -> Option<K>) -> BTreeMap<K, f64> {
         let mut values = vec![0.0; self.frames.len()];
         for node in &self.nodes {
@@ -228,8 +229,9 @@ impl Tree {
         sums
     }
 
-    /// The same tree upside down, as a heavy table shows it: functions that took something are roots, and below each stand its
-    /// callers, at most `callers` of them on each path; without lines. The sum is the same: what a function took is the total of its root.
+    /// The inverted tree, as in a table of the heaviest functions. Functions with a self value are roots,
+    /// with their callers below, at most `callers` on each path, without lines. The sum is the same: the
+    /// total of a root is the function's self value.
     pub fn bottom_up(&self, callers: usize) -> Tree {
         let mut made = Builder::default();
         let numbers: Vec<usize> = self.frames.iter().map(|frame| made.frame(frame)).collect();
@@ -248,7 +250,8 @@ impl Tree {
     }
 }
 
-/// Makes a canonical tree: a function stands in it once, and so does each path of calls. It does not know what its values are.
+/// Builds a canonical tree: each function and each path of calls occurs once. It does not know the unit of
+/// its values.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     frames: IndexSet<Frame>,
@@ -257,7 +260,7 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// The number of a function.
+    /// The index of a function, which is added if new.
     pub fn frame(&mut self, frame: &Frame) -> usize {
         let known = self.frames.get_index_of(frame);
         known.unwrap_or_else(|| self.frames.insert_full(frame.clone()).0)
@@ -267,12 +270,12 @@ impl Builder {
         self.frames.get_index(number)
     }
 
-    /// The function of a place.
+    /// The function of a node.
     pub fn frame_of(&self, place: usize) -> Option<&Frame> {
         self.frame_at(self.nodes.get(place)?.frame)
     }
 
-    /// The place of a function below a caller.
+    /// The node of a function below a caller, which is added if new.
     pub fn place(&mut self, parent: Option<usize>, frame: usize) -> usize {
         let next = self.nodes.len();
         let place = *self.places.entry((parent, frame)).or_insert(next);
@@ -282,22 +285,22 @@ impl Builder {
         place
     }
 
-    /// Adds to what a place took itself; what is no number is no amount.
+    /// Adds to the self value of a node. Ignores values that are not finite.
     pub fn add(&mut self, place: usize, value: f64) {
         if let Some(node) = self.nodes.get_mut(place).filter(|_| value.is_finite()) {
             node.self_value += value;
         }
     }
 
-    /// Adds to what a line of a place took.
+    /// Adds to the value of a line of a node.
     pub fn add_line(&mut self, place: usize, line: u32, value: f64) {
         if let Some(node) = self.nodes.get_mut(place).filter(|_| value.is_finite() && value > 0.0) {
             *node.lines.entry(line).or_insert(0.0) += value;
         }
     }
 
-    /// Adds a tree below a place, the values of each of its places times what `weight` says of it; none is left out, with all below it.
-    /// What begins with the function of that place is the place itself.
+    /// Adds a tree below a node, with the values of each of its nodes multiplied by `weight`. A node without
+    /// a weight is omitted with its callees. A root with the function of the target node is merged into it.
     pub fn graft(&mut self, below: Option<usize>, tree: &Tree, weight: impl Fn(usize) -> Option<f64>) {
         let mut numbers: Vec<Option<usize>> = vec![None; tree.frames.len()];
         let top = below.and_then(|place| Some(self.nodes.get(place)?.frame));
@@ -321,7 +324,8 @@ impl Builder {
     }
 }
 
-/// The sum of trees, each multiplied by its weight. Same path of calls, same place; order is that of first appearance.
+/// The sum of trees, each multiplied by its weight. Equal paths of calls are merged, in order of first
+/// appearance.
 pub fn merge(trees: &[(&Tree, f64)]) -> Tree {
     let mut merged = Builder::default();
     trees.iter().for_each(|(tree, weight)| merged.graft(None, tree, |_| Some(*weight)));
@@ -333,7 +337,7 @@ pub(crate) fn together<'t>(trees: impl IntoIterator<Item = &'t Tree>) -> Tree {
     merge(&trees.into_iter().map(|tree| (tree, 1.0)).collect::<Vec<_>>())
 }
 
-/// The tree as something that `root` called. What begins with it already stays as it is.
+/// The tree as callees of `root`. Roots that are already `root` are unchanged.
 pub(crate) fn below(root: &Frame, tree: &Tree) -> Tree {
     let mut made = Builder::default();
     let frame = made.frame(root);
@@ -342,13 +346,14 @@ pub(crate) fn below(root: &Frame, tree: &Tree) -> Tree {
     made.tree()
 }
 
-/// A tree of one function, which has no caller and calls nothing; empty where the value is none.
+/// A tree of one function without callers and callees. Empty if the value is zero.
 pub(crate) fn root(name: &str, kind: Kind, value: f64) -> Tree {
     let node = Node { frame: 0, parent: None, self_value: value, lines: BTreeMap::new() };
     scaled(&Tree { frames: vec![Frame::new(name, "", 0, kind)], nodes: vec![node] }, |_| 1.0)
 }
 
-/// A tree whose nodes have the factors given by `factor`; places at which and below which nothing is left are gone.
+/// A tree whose nodes are multiplied by `factor`. Nodes are removed if nothing is left in them and below
+/// them.
 pub(crate) fn scaled(tree: &Tree, factor: impl Fn(&Frame) -> f64) -> Tree {
     let factors: Vec<f64> = tree.frames.iter().map(factor).collect();
     let factor = |node: &Node| {
@@ -368,7 +373,7 @@ pub(crate) fn scaled(tree: &Tree, factor: impl Fn(&Frame) -> f64) -> Tree {
     made.tree()
 }
 
-/// The same without what takes no CPU time.
+/// The same tree without waiting, which takes no CPU time.
 pub(crate) fn without_waiting(tree: &Tree) -> Tree {
     scaled(tree, |frame| if frame.kind == Kind::Waiting { 0.0 } else { 1.0 })
 }

@@ -1,25 +1,25 @@
-//! What the values of a tree are counted in, and how they are written.
+//! The units of a tree's values, and their formats.
 
 use model::Quantity;
 use model::quantity::{NONE, column, differences};
 
 use crate::Interval;
 
-/// What the values of a tree are.
+/// The unit of a tree's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Microseconds of CPU time per request.
     MicrosPerRequest,
-    /// Nanoseconds of CPU time, all together.
+    /// Nanoseconds of CPU time in total.
     Nanoseconds,
     /// Bytes per request.
     BytesPerRequest,
-    /// Bytes, all together.
+    /// Bytes in total.
     Bytes,
 }
 
 impl Unit {
-    /// Its name for programs, what is counted, its nanoseconds, and what is none.
+    /// Its name in JSON, the measured quantity, its nanoseconds, and the smallest value that is not zero.
     const fn about(self) -> (&'static str, &'static str, f64, f64) {
         match self {
             Unit::MicrosPerRequest => ("us_per_request", "CPU time per request", 1e6, 0.005),
@@ -29,28 +29,28 @@ impl Unit {
         }
     }
 
-    /// Its name for programs: the end of a field's name.
+    /// Its name in JSON: the end of a field's name.
     pub fn name(self) -> &'static str {
         self.about().0
     }
 
-    /// What is counted, for headings.
+    /// The measured quantity, for headings.
     pub fn of_what(self) -> &'static str {
         self.about().1
     }
 
-    /// Nanoseconds of a value of one in formats that show time: those of a thousand requests, so that a millisecond is a microsecond of
-    /// one request. Where a format has times alone, a byte is a microsecond.
+    /// Nanoseconds per unit in formats that show time. For values per request, of a thousand requests, so a
+    /// millisecond shown is a microsecond per request. If a format has times only, a byte is a microsecond.
     pub(crate) fn nanoseconds(self) -> f64 {
         self.about().2
     }
 
-    /// Changes below this are none: half a microsecond in a hundred requests, and less than a byte.
+    /// Smaller changes count as zero: half a microsecond in a hundred requests, and less than a byte.
     pub(crate) fn least(self) -> f64 {
         self.about().3
     }
 
-    /// A value as people read it. What is below the least that sampling tells is nothing.
+    /// A value for display. Values below the resolution of sampling are zero.
     pub fn quantity(self, value: f64) -> Quantity {
         let value = if value.abs() < self.least() { 0.0 } else { value };
         match self {
@@ -60,12 +60,13 @@ impl Unit {
         }
     }
 
-    /// A difference with its sign, and its interval where it has one.
+    /// A difference with its sign, and its interval if it has one.
     pub(crate) fn difference(self, of: &Interval) -> (String, Option<String>) {
         self.differences([of]).swap_remove(0)
     }
 
-    /// The same of differences that stand below each other. Of one round both ends are the value: there is no interval.
+    /// The same for differences in one column. With one round both ends are the value, so there is no
+    /// interval.
     pub(crate) fn differences<'a>(
         self,
         all: impl IntoIterator<Item = &'a Interval>,
@@ -77,14 +78,14 @@ impl Unit {
         differences(self.quantity(0.0).unit, &all.into_iter().map(scaled).collect::<Vec<_>>())
     }
 
-    /// Both ends of intervals that stand below each other; a dash where one capture is all there is.
+    /// Both ends of intervals in one column. A dash if there is only one capture.
     pub(crate) fn ranges<'a>(self, all: impl Iterator<Item = &'a Interval> + Clone) -> Vec<String> {
         let known = |of: &&Interval| of.high > of.low;
         let ends = all.clone().filter(known).flat_map(|of| [of.low.max(0.0), of.high]);
         let ends: Vec<_> = ends.map(|end| Some(self.quantity(end).value)).collect();
         let ends = column(self.quantity(0.0).unit, &ends);
         let mut ranges = ends.chunks_exact(2).map(|ends| {
-            // One unit for both where it is one.
+            // One unit for both ends if they share it.
             let unit = ends[1].rsplit(' ').next().unwrap_or_default();
             format!("{} to {}", ends[0].strip_suffix(unit).unwrap_or(&ends[0]).trim_end(), ends[1])
         });

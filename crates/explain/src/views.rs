@@ -1,4 +1,5 @@
-//! A tree of calls as a list of lines: from the leaves to their callers, and from the roots down. It expects a tree in canonical form.
+//! A call tree as a list of lines: from the leaves to their callers, and from the roots down. Expects a tree
+//! in canonical form.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use crate::{Frame, Kind, Tree};
 
 /// Levels of callers above a function.
 const CALLERS_DEEP: usize = 4;
-/// A chain of calls is shortened where nearly all of each goes on to the next.
+/// A chain of calls is shortened if nearly all of each call continues in the next.
 const CHAIN_SHARE_MIN: f64 = 0.95;
 
 /// A line of a tree.
@@ -14,31 +15,31 @@ const CHAIN_SHARE_MIN: f64 = 0.95;
 pub(crate) struct Call {
     /// Index into the tree's frames.
     pub frame: usize,
-    /// Levels below a root, those not counted that are left out.
+    /// Levels below a root, without omitted calls.
     pub depth: usize,
-    /// Value with what is below it.
+    /// Value including callees.
     pub total: f64,
     pub self_value: f64,
-    /// Value of the line that it belongs to, of a root that of all.
+    /// Value of the parent line. For a root, the total.
     pub of: f64,
-    /// Calls between it and the line above that are left out.
+    /// Number of omitted calls between it and the line above.
     pub left_out: usize,
 }
 
-/// What is left out of a tree.
+/// Limits for omitting parts of a tree.
 struct Pruning {
-    /// Most lines, most roots, most lines below one.
+    /// Maximum lines, maximum roots, maximum lines below one.
     lines: usize,
     roots: usize,
     below: usize,
-    /// The least of a line, as parts of all and of the line that it belongs to.
+    /// Minimum of a line, as fractions of the total and of the parent line.
     of_all: f64,
     of_line: f64,
-    /// Whether the middle of chains is left out.
+    /// Whether the middle of chains is omitted.
     chains: bool,
 }
 
-/// The most expensive functions, each with who calls it.
+/// The most expensive functions, each with its callers.
 pub(crate) fn bottom_up(tree: &Tree, roots: usize) -> (Tree, Vec<Call>) {
     let turned = tree.bottom_up(CALLERS_DEEP);
     let pruning = Pruning { lines: usize::MAX, roots, below: 3, of_all: 0.0, of_line: 0.05, chains: false };
@@ -46,7 +47,7 @@ pub(crate) fn bottom_up(tree: &Tree, roots: usize) -> (Tree, Vec<Call>) {
     (turned, calls)
 }
 
-/// The expensive calls, without what is below this part of all and without the middle of chains.
+/// The expensive calls, without those below this fraction of the total and without the middle of chains.
 pub(crate) fn top_down(tree: &Tree, of_all: f64, lines: usize) -> Vec<Call> {
     let pruning = Pruning { lines, roots: usize::MAX, below: usize::MAX, of_all, of_line: 0.0, chains: true };
     walk(tree, &pruning)
@@ -55,10 +56,10 @@ pub(crate) fn top_down(tree: &Tree, of_all: f64, lines: usize) -> Vec<Call> {
 fn walk(tree: &Tree, pruning: &Pruning) -> Vec<Call> {
     let (totals, (roots, children)) = (tree.totals(), tree.children());
     let whole: f64 = roots.iter().map(|root| totals[*root]).sum();
-    // Reversed, for the last is the next.
+    // Reversed, because the last is the next.
     let kept = |places: &[usize], of: f64, most: usize| {
         let least = (pruning.of_all * whole).max(pruning.of_line * of);
-        // Trees are read from files, too, where a place may be of a function that is not there.
+        // Trees are also read from files, where a node may refer to a missing function.
         let is_known = |place: usize| tree.nodes[place].frame < tree.frames.len();
         let is_kept = |place: &usize| totals[*place] > 0.0 && totals[*place] >= least && is_known(*place);
         let mut kept: Vec<usize> = places.iter().copied().filter(is_kept).collect();
@@ -93,8 +94,8 @@ fn line(tree: &Tree, totals: &[f64], place: usize, (depth, of, left_out): (usize
     Call { frame: node.frame, depth, total: totals[place], self_value: node.self_value, of, left_out }
 }
 
-/// On whose behalf a function worked for the most part: the nearest function of the service's own above it, else its caller. With
-/// the share of the function's own value.
+/// The main caller of a function: the nearest function of the service's own above it, otherwise its caller.
+/// Also returns the share of the function's self value.
 pub(crate) fn on_behalf_of<'t>(tree: &'t Tree, of: &Frame) -> Option<(&'t Frame, f64)> {
     let frame = |place: usize| tree.frames.get(tree.nodes[place].frame);
     let mut shares: BTreeMap<&Frame, f64> = BTreeMap::new();

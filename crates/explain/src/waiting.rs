@@ -1,12 +1,13 @@
-//! Where requests wait: of each service by its counters, and in words where two variants cost the same CPU time.
+//! Where requests wait: per service from its counters, and in words if two variants cost the same CPU time.
 //!
-//! **Method.** Two variants cost the same where the measured interval of the difference contains zero or lies within ±5 % of the
-//! baseline's CPU time per request. If then the event loop of the entry is busy for less than 90 % of the time in both, processors are
-//! not what decides, and it is said what else is full or late: threads that are ready and have no processor, another service, libuv's
-//! pool, an event loop that is held up in bursts, the link, the generator. Where none of these is, requests wait for something that is
-//! not seen from here. Where a rate or a think time paces the requests an event loop is idle because nobody asks: then nothing is said
-//! beyond such reasons.
-//! The time a request is under way is requests at a time ÷ responses per second (Little's law), which holds for any closed loop.
+//! **Method.** Two variants cost the same if the measured interval of the difference contains zero or lies
+//! within ±5 % of the baseline's CPU time per request. If then the event loop of the entry is busy for less
+//! than 90 % of the time in both, CPU time is not the limit. Then other saturated or delayed resources are
+//! reported: ready threads without a processor, another service, libuv's pool, bursts on the event loop, the
+//! link, the generator. If there is none, requests wait for something that is not observed here. If a rate or
+//! a think time paces the requests, an event loop is idle for lack of requests, and only such resources are
+//! reported. The time a request is in flight is concurrency ÷ responses per second (Little's law), which
+//! holds for any closed loop.
 
 use std::collections::BTreeMap;
 
@@ -18,20 +19,20 @@ use crate::explanation::mean;
 use crate::label::shown;
 use crate::{Interval, Waiting};
 
-/// Part of the baseline's CPU time within which costs count as equal.
+/// Share of the baseline's CPU time within which costs count as equal.
 pub const EQUAL_WITHIN: f64 = 0.05;
-/// Utilisation from which on an event loop, a process, a link or the generator is full.
+/// Utilisation from which on an event loop, a process, a link or the generator is saturated.
 pub const FULL_SHARE: f64 = 0.9;
-/// Time without a processor, as part of the time that threads ran, that is worth a word.
+/// Time without a processor, as a share of the threads' run time, from which on it is reported.
 pub const RUN_DELAY_MIN: f64 = 0.25;
-/// Wait for a thread of the pool that is worth a word, in microseconds.
+/// Wait for a pool thread in microseconds from which on it is reported.
 pub const POOL_WAIT_MIN_US: f64 = 1000.0;
-/// Delay of the event loop's timers, 99th percentile, that is worth a word.
+/// Delay of the event loop's timers, 99th percentile, from which on it is reported.
 pub const LOOP_DELAY_MIN_MS: f64 = 50.0;
-/// Part of a request's time that the link's delay has to be.
+/// Minimum share of a request's time for the link's delay to be reported.
 pub const LINK_DELAY_MIN: f64 = 0.5;
 
-/// Where requests of a service wait, from its counters; `None` where nothing was counted.
+/// Where requests of a service wait, from its counters. `None` if nothing was counted.
 pub(crate) fn of_service(captures: &Captures<'_>, variant: usize, service: &str) -> Option<Waiting> {
     let rounds = captures.all(CaptureKind::Counters, variant).filter_map(|capture| {
         let seen = find(capture, service)?;
@@ -50,8 +51,9 @@ pub(crate) fn of_service(captures: &Captures<'_>, variant: usize, service: &str)
     })
 }
 
-/// The same of one round. Threads count from when they are told to until they are told to stop, and one that responds late has the others
-/// wait: beside the window of load they are idle, so that what they did is held against that window and not against their own.
+/// The same for one round. Threads count from the start command to the stop command, and a thread that
+/// responds late makes the others wait. Outside of the load window they are idle, so their work is divided by
+/// that window, not by their own.
 fn of_round(counted: &CapturedService, plain: &CapturedService, window_ns: f64) -> Option<Waiting> {
     let busiest = busiest(counted)?;
     let waits = || counters(counted).filter_map(|one| one.pool_wait);
@@ -71,17 +73,18 @@ fn of_round(counted: &CapturedService, plain: &CapturedService, window_ns: f64) 
     })
 }
 
-/// One variant, as far as its requests wait.
+/// One variant, for the analysis of waiting.
 struct Side<'a> {
     captures: &'a Captures<'a>,
     variant: usize,
     entry: &'a str,
     services: BTreeMap<&'a str, Waiting>,
-    /// Time that a request is under way, in microseconds; `None` where a rate or a think time paces them.
+    /// Time that a request is in flight, in microseconds. `None` if a rate or a think time paces requests.
     little_us: Option<f64>,
 }
 
-/// Where requests wait, in words; `None` where CPU time differs, where an event loop is full, or where nothing was counted.
+/// Where requests wait, in words. `None` if CPU time differs, an event loop is saturated, or nothing was
+/// counted.
 pub(crate) fn sentence(
     captures: &Captures<'_>,
     (baseline, variant): (usize, usize),
@@ -140,7 +143,7 @@ impl<'a> Side<'a> {
         shown(self.captures.name(self.variant))
     }
 
-    /// What holds requests up inside of the services.
+    /// Reasons for waiting inside of the services.
     fn inside(&self) -> Vec<String> {
         let place = |service: &str| format!("{} in {}", shown(service), self.name());
         let counted = self.services.iter().flat_map(|(service, of)| {
@@ -161,7 +164,7 @@ impl<'a> Side<'a> {
                 }),
             ]
         });
-        // Services without counters, such as nginx: by what their busiest process used.
+        // Services without counters, such as nginx, by the CPU time of their busiest process.
         let others = self.captures.services(self.variant).into_iter();
         let others = others.filter(|service| !self.services.contains_key(service)).map(|service| {
             let busy = self.busiest_process(service).filter(|busy| *busy >= FULL_SHARE)?;
@@ -190,7 +193,7 @@ impl<'a> Side<'a> {
         ))
     }
 
-    /// What holds requests up outside of the services, by the measured part of the record.
+    /// Reasons for waiting outside of the services, from the measured part of the record.
     fn outside(&self) -> Vec<String> {
         let record = self.captures.record;
         let trials = record.blocks.iter().flat_map(|block| &block.trials);

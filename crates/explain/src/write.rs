@@ -1,7 +1,7 @@
-//! A tree as other tools read it: folded stacks, V8's `.cpuprofile`, and the files of speedscope. Values go out as text or JSON; nothing is
-//! written to a disk here.
+//! Export of a tree for other tools: folded stacks, V8's `.cpuprofile`, and speedscope files. Returns text or
+//! JSON, and writes no files.
 //!
-//! A tree has no times: where a format wants them, calls stand one after the other, each as long as its value.
+//! A tree has no times. If a format needs them, calls follow each other, each as long as its value.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::{Frame, Package, Tree, Unit};
 
-/// A function with its place, for formats that have only one text for it: `handle lib/router.js:12 express@5.1.0`.
+/// A function with its place, for formats with a single text: `handle lib/router.js:12 express@5.1.0`.
 fn label(frame: &Frame) -> String {
     let mut label = frame.function.clone();
-    // A name without a function's own has the place in it already.
+    // The name of an anonymous function already contains its place.
     if !frame.file.is_empty() && !label.contains(&frame.file) {
         label += &format!(" {}", frame.file);
         label.extend((frame.line > 0).then(|| format!(":{}", frame.line)));
@@ -25,7 +25,7 @@ fn label(frame: &Frame) -> String {
     label
 }
 
-/// A file as a path that other tools can tell apart, and that is read back as what it was.
+/// A file as a path that is unambiguous for other tools and can be read back.
 fn path(frame: &Frame) -> String {
     match &frame.package {
         Some(package) if !frame.file.is_empty() => format!("node_modules/{}/{}", package.name, frame.file),
@@ -33,22 +33,23 @@ fn path(frame: &Frame) -> String {
     }
 }
 
-/// Whether a value takes room: what is none of its tree's is left out.
+/// Whether a value has a size. Values of zero are omitted.
 fn counts(value: f64) -> bool {
     value > 0.0 && value.is_finite()
 }
 
-/// What is called from deeper down counts for the function that stands there. V8 takes stacks of at most 255 functions; each line of
-/// this format has all of its path, and paths without a limit would make texts without one.
+/// Deeper calls are added to the function at this depth. V8 takes stacks of at most 255 functions. Each line
+/// of this format has its full path, so unlimited paths would make unlimited texts.
 const DEPTH_MAX: usize = 512;
 
-/// The tree in folded stacks, as flamegraph.pl, inferno and speedscope read them: a line for each path of calls, `a;b;c 123`, in order of
-/// their text, in nanoseconds or bytes. A value has up to three decimals; what rounds to nothing is left out.
+/// The tree as folded stacks, as read by flamegraph.pl, inferno and speedscope. One line per path of calls,
+/// `a;b;c 123`, sorted by text, in nanoseconds or bytes. A value has up to three decimals. Values that round
+/// to zero are omitted.
 pub fn folded(tree: &Tree, unit: Unit) -> String {
     let one = if unit == Unit::MicrosPerRequest { 1e3 } else { 1.0 };
     let labels: Vec<String> = tree.frames.iter().map(folded_label).collect();
     let mut values: BTreeMap<usize, f64> = BTreeMap::new();
-    // Of each place: how deep it is, and the place that it counts for.
+    // For each node: its depth, and the node that it is added to.
     let mut shown: Vec<(usize, usize)> = Vec::with_capacity(tree.nodes.len());
     for (index, node) in tree.nodes.iter().enumerate() {
         let (depth, place) = match tree.caller(index).map(|caller| shown[caller]) {
@@ -74,14 +75,14 @@ pub fn folded(tree: &Tree, unit: Unit) -> String {
         let number = format!("{value:.3}");
         let number = number.trim_end_matches('0').trim_end_matches('.');
         if !matches!(number, "0" | "-0") {
-            // Writing to text cannot fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{path} {number}");
         }
     }
     text
 }
 
-/// Without what ends a function or a line in this format.
+/// The label without characters that end a function or a line in this format.
 fn folded_label(frame: &Frame) -> String {
     let safe = |c: char| match c {
         ';' => ':',
@@ -91,12 +92,13 @@ fn folded_label(frame: &Frame) -> String {
     label(frame).chars().map(safe).collect()
 }
 
-/// The tree as V8's `.cpuprofile`, for DevTools: each place that took something is one sample as long as that, of values per request a
-/// thousand. The format has times alone: of bytes each is a microsecond. It has no place for versions of packages and times by line.
-/// `summed` in it says that samples are sums.
+/// The tree as V8's `.cpuprofile`, for DevTools. Each node with a self value is one sample of that length.
+/// Values per request are multiplied by a thousand. The format has times only, so a byte becomes a
+/// microsecond. It cannot store package versions and times by line. Its key `summed` says that samples are
+/// sums.
 pub fn cpuprofile(tree: &Tree, unit: Unit) -> Value {
     let one_ns = unit.nanoseconds();
-    // Numbers from 2: the root of all is 1.
+    // IDs from 2, because the root is 1.
     let number = |index: usize| index + 2;
     let (roots, children) = tree.children();
     let numbers = |places: &[usize]| places.iter().map(|place| number(*place)).collect::<Vec<usize>>();
@@ -116,10 +118,11 @@ pub fn cpuprofile(tree: &Tree, unit: Unit) -> Value {
         }));
         if took {
             samples.push(number(index));
-            // The first follows the start at once; each later one follows what the one before took.
+            // The first follows the start at once. Each later one follows the duration of the previous one.
             deltas.push(last_us);
             total_ns += node.self_value * one_ns;
-            // Rounded as a sum, so that small ones add up to what they are. A cast of a float ends at the bounds of its type.
+            // Rounded as a sum, so that small values add up correctly. A cast of a float saturates at the
+            // bounds of its type.
             let now_us = (total_ns / 1000.0).round() as i64;
             last_us = now_us - total_us;
             total_us = now_us;
@@ -136,7 +139,7 @@ pub fn cpuprofile(tree: &Tree, unit: Unit) -> Value {
 }
 
 fn call_of(frame: &Frame) -> Value {
-    // What is no JavaScript has no script, by which DevTools and our reader know it.
+    // Code that is not JavaScript has no script, by which DevTools and our reader recognise it.
     if frame.kind.is_javascript() {
         call(&frame.function, &path(frame), frame.line, "1")
     } else {
@@ -144,7 +147,7 @@ fn call_of(frame: &Frame) -> Value {
     }
 }
 
-/// A function as the format has it: lines from 0, -1 where unknown.
+/// A function in this format: lines from 0, -1 if unknown.
 fn call(function: &str, url: &str, line: u32, script: &str) -> Value {
     json!({
         "functionName": function,
@@ -155,8 +158,8 @@ fn call(function: &str, url: &str, line: u32, script: &str) -> Value {
     })
 }
 
-/// Trees as profiles of one file of speedscope, each under its name: functions once, and each tree as frames that open and close, which
-/// takes no more room than the tree.
+/// Trees as profiles of one speedscope file, each with its name. Functions are stored once, and each tree as
+/// open and close events, which takes no more space than the tree.
 pub fn speedscope(trees: &[(String, &Tree)], unit: Unit) -> Value {
     let unit = match unit {
         Unit::MicrosPerRequest => "microseconds",
@@ -189,7 +192,7 @@ pub fn speedscope(trees: &[(String, &Tree)], unit: Unit) -> Value {
     })
 }
 
-/// Calls as they open and close, and when the last one closes.
+/// Open and close events of calls, and the time of the last close.
 fn events(tree: &Tree, first: usize) -> (Vec<Value>, f64) {
     let (totals, (roots, children)) = (tree.totals(), tree.children());
     let (mut events, mut at) = (Vec::new(), 0.0);

@@ -1,4 +1,5 @@
-//! The flame page and the drawings as files that people open: they run nothing but the page's own script, load nothing and stay small.
+//! The flame page and the drawings as files that people open: they run only the page's own script, load
+//! nothing and stay small.
 
 extern crate proofload_explain as explain;
 
@@ -22,7 +23,7 @@ const HOSTILE: [&str; 6] = [
     "{{script}}",
 ];
 
-/// An explanation and a tree, every name of which is hostile.
+/// An explanation and a tree in which every name is hostile.
 fn hostile() -> (Explanation, Tree) {
     let path = |name: &str| {
         let package = Some(Package { name: name.into(), version: Some(name.into()) });
@@ -66,11 +67,11 @@ fn the_page_runs_its_own_script_alone_and_loads_and_links_nothing() {
     assert!(policy.contains(&format!("script-src 'sha256-{}';", hash(script))), "{policy}");
     assert!(policy.contains(&format!("style-src 'sha256-{}';", hash(style))), "{policy}");
     assert!(!policy.contains("unsafe"), "{policy}");
-    // What the policy would stop must not be in the page, or it would not work.
+    // Anything the policy would block must not be in the page.
     for part in [" style=\"", " onclick", "innerHTML", "eval(", "insertAdjacentHTML", "document.write"] {
         assert!(!page.contains(part), "{part} is in the page");
     }
-    // The namespace of SVG is a name, and nothing that is loaded.
+    // The namespace of SVG is a name that is not loaded.
     let page = page.replace("http://www.w3.org/2000/svg", "");
     let loads = "http: https: src= href= @import url( <link fetch( XMLHttpRequest import(";
     for part in loads.split(' ') {
@@ -84,7 +85,7 @@ fn the_page_has_each_comparison_and_each_variant_with_its_services_and_memory() 
     let titles: Vec<&str> =
         page.split("<summary>").skip(1).filter_map(|rest| rest.split("</summary>").next()).collect();
     let differences = titles.iter().filter(|title| title.contains(" vs ")).count();
-    // Two comparisons and three variants, each of two services, of which one has memory.
+    // Two comparisons and three variants, each with two services, one of them with memory.
     assert_eq!((differences, titles.len() - differences), (2 * 3, 3 * 3), "{titles:?}");
     assert!(
         page.contains("profiles explain 96 % of +9 µs/request") && page.contains("perf_event_paranoid is 3")

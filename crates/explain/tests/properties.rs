@@ -1,4 +1,4 @@
-//! What must hold of every profile and every tree, made up by the thousand.
+//! Invariants of every profile and every tree, with thousands of random inputs.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ impl Source for Nowhere {
 
 const NAMING: Naming<'static> = Naming { directory: "/srv", source: &Nowhere };
 
-/// Everything that can be done with a profile.
+/// All operations on a profile.
 fn everything(bytes: &[u8]) {
     let Ok(profile) = read_any("made up", bytes) else { return };
     let windows = [Window { start_ns: 5000, end_ns: 40_000 }, Window { start_ns: 9, end_ns: 3 }];
@@ -73,7 +73,7 @@ fn profile_text() -> impl Strategy<Value = String> {
     })
 }
 
-/// A well-formed profile of three functions with whole microseconds and the odd gap.
+/// A well-formed profile of three functions with integer microseconds and an occasional gap.
 fn sane_profile() -> impl Strategy<Value = (CpuProfile, u64)> {
     let delta = prop_oneof![40 => 900u64..1100, 1 => 1u64..60_000];
     prop::collection::vec((1u32..5, delta), 1..120).prop_map(|samples| {

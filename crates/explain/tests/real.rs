@@ -1,9 +1,11 @@
-//! Profiles that Node.js 20.20.2 made of the service targets/auth, against what an independent reader finds in them.
+//! Profiles of the service targets/auth written by Node.js 20.20.2, compared with the results of an
+//! independent reader.
 //!
-//! Made by `node --cpu-prof --cpu-prof-interval 1000 --heap-prof --heap-prof-interval 65536 server.js` under requests to /auth, /ping and
-//! /auth2 in turn, on a machine that was busy with other things. Shortened to 2000 samples and the places that they need, moved to
-//! /srv. The numbers here are from a Python script of twenty lines that goes over `samples` and `timeDeltas` as the protocol
-//! describes them: each sample has the time until the next one, at most three times the median.
+//! Made by `node --cpu-prof --cpu-prof-interval 1000 --heap-prof --heap-prof-interval 65536 server.js` under
+//! requests to /auth, /ping and /auth2 in turn, on a machine with other load. Shortened to 2000 samples and
+//! the nodes they need, moved to /srv. The numbers here are from a Python script of twenty lines that
+//! processes `samples` and `timeDeltas` as the protocol describes them: each sample has the time until the
+//! next one, at most three times the median.
 
 use proofload_explain::{
     CpuProfile, Cut, Frame, HeapProfile, Naming, Tree, Unit, Window, cpu_tree, cpuprofile, heap_tree,
@@ -18,7 +20,7 @@ fn cut(window: Option<Window>) -> Cut {
     cpu_tree(&CpuProfile::read(CPU).expect("a profile"), window, &NAMING)
 }
 
-/// Time in a function itself, in whole microseconds.
+/// Self time of a function, in integer microseconds.
 fn self_us(cut: &Cut, function: &str) -> i64 {
     let named = |frame: &Frame| frame.function == function;
     let functions = cut.tree.functions();
@@ -30,7 +32,7 @@ fn self_us(cut: &Cut, function: &str) -> i64 {
 fn sums_are_those_of_an_independent_reader() {
     let whole = cut(None);
     assert_eq!((whole.covered_ns, whole.capped_ns), (2_511_297e3, 630_959e3));
-    // Times from the first sample to the end: all of them but the first, and what follows the last.
+    // Times from the first sample to the end: all but the first, and the time after the last.
     assert_eq!(whole.covered_ns + whole.capped_ns, (3_142_841.0 - 1085.0 + 500.0) * 1e3);
     assert!((whole.tree.total() - whole.covered_ns).abs() < 1.0);
     assert_eq!((whole.samples, self_us(&whole, "(idle)")), (878, 1_314_220));

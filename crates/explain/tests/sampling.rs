@@ -1,5 +1,5 @@
-//! Real processes, sampled: what runs is found, in the right module and thread, for as much CPU time as the kernel's own books say. Where
-//! perf events are not allowed each test says that it tested nothing.
+//! Sampling of real processes: running code is found in the right module and thread, with CPU time that
+//! matches the kernel's accounting. If perf events are not allowed, each test reports that it was skipped.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use proofload_explain::perf::{Sampler, allowed};
 use proofload_explain::{NativeProfile, NativeStack};
 
-/// CPU time that a child is sampled for.
+/// CPU time for which a child is sampled.
 const SAMPLED_NS: u64 = 500_000_000;
 
-/// Whether there is anything to test here; says so if not.
+/// Whether sampling is allowed. Prints a message if not.
 fn is_allowed() -> bool {
     let Err(error) = allowed() else { return true };
     let (hint, thread) = (error.hint().unwrap_or_default(), std::thread::current());
@@ -21,7 +21,7 @@ fn is_allowed() -> bool {
     false
 }
 
-/// A child that is ended with the test.
+/// A child that is killed at the end of the test.
 struct Busy(Child);
 
 impl Busy {
@@ -30,7 +30,7 @@ impl Busy {
         Busy(child.unwrap_or_else(|error| panic!("{program}: {error}")))
     }
 
-    /// Node.js that has printed a line.
+    /// Starts Node.js and waits until it prints a line.
     fn node(script: &str) -> Busy {
         let mut busy = Busy::start("node", &["-e", script], Stdio::piped());
         let mut line = String::new();
@@ -43,7 +43,7 @@ impl Busy {
         self.0.id()
     }
 
-    /// Waits until it has used so much more CPU time; how much that was.
+    /// Waits until it has used this much more CPU time. Returns the amount.
     fn burn(&self, ns: u64) -> u64 {
         let now = || machine::process::cpu_ns(self.pid()).unwrap_or(0);
         let (begin, start) = (now(), Instant::now());
@@ -70,14 +70,14 @@ fn samples(profile: &NativeProfile) -> u64 {
     profile.stacks.iter().map(|stack| stack.samples).sum()
 }
 
-/// Samples stand for CPU time: within what a machine that does other things, and a hypervisor, take from or add to either account.
+/// Asserts that samples match the CPU time, within the deviations caused by other load and a hypervisor.
 fn assert_accounts_for(profile: &NativeProfile, used_ns: u64) {
     let seen_ns = samples(profile) * profile.period_ns;
     let ratio = seen_ns as f64 / used_ns as f64;
     assert!((0.5..1.3).contains(&ratio), "{seen_ns} ns sampled of {used_ns} ns used; lost {}", profile.lost);
 }
 
-/// Share of the samples whose stack is like that.
+/// Share of the samples whose stack matches.
 fn share(profile: &NativeProfile, is_like: impl Fn(&NativeStack) -> bool) -> f64 {
     let like: u64 = profile.stacks.iter().filter(|stack| is_like(stack)).map(|stack| stack.samples).sum();
     like as f64 / samples(profile) as f64
@@ -96,7 +96,7 @@ fn crypto_of_node_is_found_by_its_function_in_its_main_thread_and_in_those_that_
     }
     let main =
         "console.log('ready'); for (;;) require('crypto').pbkdf2Sync('secret', 'salt', 20000, 64, 'sha512')";
-    // libuv starts its threads when there is something for them to do for the first time.
+    // libuv starts its threads on first use.
     let pool = "console.log('ready'); const { pbkdf2 } = require('crypto'); \
                 const again = () => pbkdf2('secret', 'salt', 20000, 64, 'sha512', again); \
                 process.stdin.once('data', () => { again(); again() })";
@@ -145,7 +145,7 @@ fn a_program_that_ends_meanwhile_keeps_its_names_beside_one_that_lives() {
         let in_module = |stack: &NativeStack| leaf(profile, stack).1;
         let own = share(profile, |of| in_module(of) == module || in_module(of).starts_with("libcrypto"));
         let kernel = share(profile, |of| in_module(of) == "[kernel]");
-        // The kernel makes their zeros.
+        // The kernel generates their zeros.
         assert!(own > 0.3 && own + kernel > 0.9, "{module}: {profile:?}");
         assert!(profile.stacks.iter().all(|stack| stack.thread_name == module), "{:?}", profile.stacks);
         assert!(profile.end_ns > profile.start_ns && profile.period_ns == 1_001_000);
@@ -165,11 +165,11 @@ fn the_kernels_functions_have_names_where_it_shows_them() {
     let kernel = profile.frames.iter().filter(|frame| frame.module == "[kernel]");
     let kernel: Vec<&str> = kernel.map(|frame| frame.name.as_str()).collect();
     if let Some(note) = profile.notes.first() {
-        // Not seen, or not named: then nothing is.
+        // If the kernel is not sampled or not named, there are no names.
         assert!(kernel.iter().all(|name| *name == "[unknown]"), "{note}: {kernel:?}");
     } else {
         assert!(kernel.iter().any(|name| name.contains("read")), "{kernel:?}");
-        // Called from below, not from above: the system call is nearer to the root than what it does.
+        // The caller is nearer to the root: the system call is above the function it runs.
         let deepest = profile.stacks.iter().max_by_key(|stack| stack.frames.len()).unwrap();
         assert_eq!(leaf(&profile, deepest).1, "[kernel]", "{:?}", profile.stacks);
     }

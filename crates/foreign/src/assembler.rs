@@ -1,7 +1,7 @@
-//! Lines into runs: which tool a line belongs to, where a run begins and ends, and what stands above it.
+//! Assembles lines into runs: the tool of each line, the start and end of each run, and the text above it.
 //!
-//! It knows no tool's figures; that is for `tools`. What it keeps beside the runs is one run, one JSON value and one stack of
-//! headings.
+//! It knows no tool's figures, which `tools` does. In addition to the runs, it stores one run, one JSON value
+//! and one stack of headings.
 
 use crate::command::{self, Command};
 use crate::draft::{Draft, Taken};
@@ -13,49 +13,49 @@ use crate::source::{RUNS_MAX, Transcript};
 use crate::tools::{self, Pace, Tool};
 use crate::words;
 
-/// So many lines of something else end a run: a program may log in between.
+/// This number of foreign lines ends a run, because a program may log in between.
 const FOREIGN_MAX: u32 = 200;
-/// Longer lines are not looked at for headings, commands and figures: no tool prints them.
+/// Longer lines are not searched for headings, commands and figures, because no tool prints them.
 const TEXT_BYTES_MAX: usize = 2000;
 
-/// Makes runs of lines.
+/// Assembles lines into runs.
 #[derive(Debug, Default)]
 pub struct Assembler {
-    /// What is known of the file.
+    /// Information about the file.
     pub about: Transcript,
     runs: Vec<Run>,
-    /// The run whose lines are coming in, and the command line above it.
+    /// The current run, and the command line above it.
     open: Option<(Draft, Option<Command>)>,
     json: Collector,
     headings: Headings,
     command: Option<Command>,
-    /// A command line that goes on in the next line.
+    /// A command line that continues in the next line.
     unfinished: String,
     in_code: bool,
-    /// Whether there are prompts; then lines between runs are what programs printed.
+    /// Whether there are prompts. Lines between runs are then program output.
     typed: bool,
-    /// The line above, which a rule below it makes a heading.
+    /// The previous line, which a following rule turns into a heading.
     above: String,
-    /// The last line of few words since the run or the command before, which may name the next one.
+    /// The last short line since the previous run or command, which may name the next one.
     near: String,
-    /// The same before the block of code that the lines are in.
+    /// The same, from before the current block of code.
     near_outside: String,
-    /// Whether the lines are of a tool whose output is not read.
+    /// Whether the lines are output of an unsupported tool.
     in_unread: bool,
-    /// Runs since a command that stands for several different ones.
+    /// Number of runs since a command that stands for several different ones.
     turn: Option<u32>,
     /// Whether there was a run, or a command for one, since the last command that names runs.
     loaded: bool,
 }
 
 impl Assembler {
-    /// For the file of this name.
+    /// Creates an assembler for the file with this name.
     pub fn new(file: &str) -> Self {
         let about = Transcript { file: file.to_owned(), ..Transcript::default() };
         Self { about, ..Self::default() }
     }
 
-    /// Takes the line that [`about`](Self::about) says was read last.
+    /// Handles the last line counted by [`about`](Self::about).
     pub fn line(&mut self, raw: &str) {
         let (text, number) = (line::clean(raw), self.about.lines);
         if line::is_fence(&text) {
@@ -63,7 +63,7 @@ impl Assembler {
             self.close();
             self.in_unread = false;
             self.in_code = !self.in_code;
-            // What a block without a run holds names none.
+            // A block without a run names none.
             if self.in_code {
                 self.near_outside.clone_from(&self.near);
             } else {
@@ -79,7 +79,7 @@ impl Assembler {
         self.above = if ours { String::new() } else { text };
     }
 
-    /// What is known of the file and the runs in their order, once no more lines come.
+    /// Returns the information about the file and the runs in order, after the last line.
     pub fn finish(mut self) -> (Transcript, Vec<Run>) {
         self.close();
         self.end_json(self.about.lines);
@@ -87,7 +87,7 @@ impl Assembler {
         (self.about, self.runs)
     }
 
-    /// Whether the line is one that a tool printed, or the rest of a command line.
+    /// Whether the line was printed by a tool, or is the rest of a command line.
     fn text(&mut self, text: &str, number: u64) -> bool {
         if self.goes_on(text, number) || self.belongs(text, number) {
             return true;
@@ -98,14 +98,14 @@ impl Assembler {
             }
             return false;
         };
-        // Some lines several tools print alike.
+        // Several tools print some identical lines.
         let commanded = self.command.as_ref().map(|command| command.tool).filter(|_| !certain);
         let tool = commanded.filter(|tool| tools::prints(*tool, text)).unwrap_or(tool);
         self.open(tool, certain, number);
         self.belongs(text, number)
     }
 
-    /// Whether the line belongs to the run under way.
+    /// Whether the line belongs to the current run.
     fn belongs(&mut self, text: &str, number: u64) -> bool {
         let Some((draft, _)) = self.open.as_mut() else { return false };
         let fresh = draft.run.lines.last == 0;
@@ -131,7 +131,7 @@ impl Assembler {
         false
     }
 
-    /// A line that belongs to no run: a command, a heading, or prose.
+    /// Handles a line outside of runs: a command, a heading, or prose.
     fn around(&mut self, text: &str, number: u64) {
         self.note_setting(text, number);
         if let Some(tool) = tools::unread(text) {
@@ -151,7 +151,7 @@ impl Assembler {
             return;
         }
         let underlined = Heading::underlined(&self.above, text).filter(|_| !self.above.is_empty());
-        // A run that is under way may print lines that look like headings.
+        // An unfinished run may print lines that look like headings.
         let prints = |draft: &Draft| !draft.whole && draft.run.tool.row().prints_headings;
         let running = self.open.as_ref().is_some_and(|(draft, _)| prints(draft));
         let bare = self.headings.has_only_bare() && !self.typed && !self.in_code;
@@ -163,7 +163,7 @@ impl Assembler {
             self.near.clear();
             return;
         }
-        // In the midst of a run it may be what the service prints.
+        // Within a run it may be output of the service.
         let rated = self.open.as_ref().is_some_and(|(draft, _)| draft.run.requests_per_s.is_some());
         let ends = (rated || !self.typed) && !running && Heading::bare(text).is_some();
         if let Some(near) = Heading::near(text).filter(|_| ends || self.open.is_none()) {
@@ -172,7 +172,7 @@ impl Assembler {
         }
     }
 
-    /// Whether the line is typed into a shell, or has a tool's command line in it.
+    /// Whether the line is shell input, or contains a tool's command line.
     fn take_command(&mut self, text: &str) -> bool {
         let found = command::find(text);
         let typed = command::typed(text);
@@ -192,11 +192,11 @@ impl Assembler {
             self.command = Some(command);
             self.loaded = true;
         }
-        // Headings may carry a command line: `### wrk -t12 -c400`.
+        // Headings may contain a command line: `### wrk -t12 -c400`.
         !text.starts_with('#') || typed.is_some()
     }
 
-    /// Whether the line goes on with a command line that a backslash cut.
+    /// Whether the line continues a command line that ended with a backslash.
     fn goes_on(&mut self, text: &str, number: u64) -> bool {
         if self.unfinished.is_empty() {
             return false;
@@ -211,7 +211,7 @@ impl Assembler {
         true
     }
 
-    /// A tool that could not even connect prints no more than that.
+    /// The tool that printed only a connection error.
     fn refused(&self, text: &str) -> Option<Tool> {
         let commanded = self.command.as_ref().map(|command| command.tool);
         self.open.is_none().then(|| tools::fails_alone(text, commanded)).flatten()
@@ -220,7 +220,7 @@ impl Assembler {
     fn open(&mut self, tool: Tool, certain: bool, number: u64) {
         self.close();
         self.in_unread = false;
-        // No tool prints text inside of JSON: what was open is not whole, or no JSON.
+        // No tool prints text inside of JSON, so open JSON is incomplete, or not JSON.
         self.end_json(number);
         let mut draft = Draft::new(tool);
         draft.certain = certain;
@@ -248,7 +248,7 @@ impl Assembler {
         }
     }
 
-    /// JSON that ends too early still tells which tool wrote it.
+    /// Truncated JSON still identifies its tool.
     fn end_json(&mut self, number: u64) {
         let Some((text, first)) = self.json.drop_open() else { return };
         if let Some(tool) = tools::json_tool(&text) {
@@ -277,7 +277,7 @@ impl Assembler {
         self.runs.push(run);
     }
 
-    /// What text and code around runs say of how a service was set up.
+    /// Records details of the service's setup from text and code around runs.
     fn note_setting(&mut self, text: &str, number: u64) {
         self.about.pasted.note(text, number);
         let first = &mut self.about.speaks_of_compression;
@@ -287,16 +287,16 @@ impl Assembler {
     }
 }
 
-/// What a run was called when it was started (autocannon's --title).
+/// The title given to a run (autocannon's --title).
 fn title(value: &serde_json::Value) -> Option<String> {
     let title: String = value.as_str()?.chars().filter(|c| !c.is_control()).take(100).collect();
     (!title.trim().is_empty()).then(|| title.trim().to_owned())
 }
 
-/// How far the length that a tool prints may be from the one that it was asked for: vegeta prints how long it took to send.
+/// Tolerance between the printed and the requested duration: vegeta prints the time it took to send.
 const LENGTH_TOLERANCE: f64 = 0.05;
 
-/// Whether a command line may be the one that made this run: what both tell must not differ.
+/// Whether a command line may belong to this run: their common values must match.
 fn fits(run: &Run, command: &Command) -> bool {
     let Command { tool, text: _, url, load: asked } = command;
     let same_tool = run.tool.prints_as(*tool);
@@ -306,7 +306,7 @@ fn fits(run: &Run, command: &Command) -> bool {
         duration_s,
         requests,
         pipelining,
-        // What is printed is the rate that came about, and of the others nothing.
+        // Tools print the achieved rate, and none of the other settings.
         rate_per_s: _,
         keep_alive: _,
         accept_encoding: _,
@@ -319,7 +319,7 @@ fn fits(run: &Run, command: &Command) -> bool {
         && agrees(run.load.pipelining, pipelining);
     let lengths = run.load.duration_s.zip(duration_s.filter(|seconds| *seconds > 0.0));
     let same_length = lengths.is_none_or(|(one, other)| (one / other - 1.0).abs() <= LENGTH_TOLERANCE);
-    // Addresses in write-ups are often shortened; what stands behind the host must agree.
+    // Addresses in write-ups are often shortened. The part after the host must match.
     let path =
         |url: &str| url.split_once("://").map_or(url, |(_, rest)| rest).trim_end_matches('/').to_owned();
     let urls = run.url.as_ref().zip(url.as_ref());
@@ -328,7 +328,7 @@ fn fits(run: &Run, command: &Command) -> bool {
 }
 
 impl Run {
-    /// Fills in what only the command line tells.
+    /// Adds values known only from the command line.
     fn fill(&mut self, command: Command) {
         let Command { tool, text, url, load: asked } = command;
         let Load {
@@ -346,7 +346,7 @@ impl Run {
         load.threads = load.threads.or(threads);
         load.duration_s = load.duration_s.or(duration_s);
         load.requests = load.requests.or(requests);
-        // What prints the rate that it reached does not say what it was asked for.
+        // A tool that prints the achieved rate does not print the requested one.
         if let (Pace::Rate, Some(rate), Some(seconds)) = (self.tool.row().pace, rate_per_s, load.duration_s) {
             let short = rate * seconds - self.requests.unwrap_or(0) as f64;
             self.unsent = Some(short.max(0.0) as u64);

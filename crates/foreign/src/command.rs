@@ -1,14 +1,15 @@
-//! Command lines of load generators, in a shell or in prose: `$ wrk -t12 …`, "I ran `ab -k -c 20 …`"; and what their flags ask for.
+//! Command lines of load generators, in a shell or in prose: `$ wrk -t12 …`, "I ran `ab -k -c 20 …`", and the
+//! meaning of their flags.
 //!
-//! It reads the flags that matter to an audit, as the table of each tool has them, and steps over all others.
+//! It parses the flags relevant to an audit, as listed in each tool's table, and skips all others.
 
 use crate::number;
 use crate::run::Load;
 use crate::tools::{self, Meaning, Tool};
 
-/// Longer command lines are cut.
+/// Longer command lines are truncated.
 pub const COMMAND_CHARS_MAX: usize = 400;
-/// A tool's name further back in a line is not looked for.
+/// A tool's name is searched for within this number of words.
 const WORDS_MAX: usize = 60;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -20,10 +21,10 @@ pub struct Command {
     pub load: Load,
 }
 
-/// The command line in a line of text.
+/// Finds the command line in a line of text.
 pub fn find(text: &str) -> Option<Command> {
     let prompted = typed(text);
-    // As root; a heading would not go on with a tool and its flags.
+    // As root. A heading would not continue with a tool and its flags.
     let line = prompted.or_else(|| text.strip_prefix("# ")).unwrap_or(text);
     let mut end = 0;
     let placed = line.split(' ').take(WORDS_MAX).map(|word| {
@@ -44,7 +45,7 @@ pub fn find(text: &str) -> Option<Command> {
     Some(command)
 }
 
-/// The tool that a word names, whatever path stands before it.
+/// The tool named by a word, with any path before it.
 fn tool_named(word: &str) -> Option<Tool> {
     let bare = word.trim_matches(['`', '(', ')', '"', '\'', '*', ':']);
     let name = bare.rsplit(['/', '\\']).next()?;
@@ -60,7 +61,7 @@ fn is_argument(tool: Tool, word: &str) -> bool {
     option || address || tool.row().verbs.contains(&word)
 }
 
-/// Up to where the command ends: a closing quote of prose, a pipe, a redirection.
+/// The text up to the end of the command: a closing quote of prose, a pipe, a redirection.
 fn ended(text: &str, tool: Tool) -> String {
     let mut end = text.find('`').unwrap_or(text.len());
     if !tool.row().reads_pipe {
@@ -71,14 +72,14 @@ fn ended(text: &str, tool: Tool) -> String {
     kept.chars().filter(|c| !c.is_control()).take(COMMAND_CHARS_MAX).collect()
 }
 
-/// Reads a command line, the tool's name first.
+/// Parses a command line that begins with the tool's name.
 fn read(tool: Tool, text: String) -> Command {
     let words = words(&text);
     let mut load = Load::default();
     let (mut at, mut each) = (0, false);
     while let Some(word) = words.get(at) {
         at += 1;
-        // What stands in brackets is of another load: autocannon's warm-up.
+        // Brackets contain another load: autocannon's warm-up.
         if word == "[" {
             at += words[at..].iter().position(|word| word == "]").map_or(words.len(), |end| end + 1);
             continue;
@@ -102,7 +103,7 @@ fn read(tool: Tool, text: String) -> Command {
             each = *meaning == Meaning::RateEach;
         }
     }
-    // Given for each connection; over all of them it is a rate like any other.
+    // Given per connection. Multiplied by the connections, it is an ordinary rate.
     if each {
         let connections = load.connections.unwrap_or(tool.row().connections) as f64;
         load.rate_per_s = load.rate_per_s.map(|rate| rate * connections);
@@ -113,7 +114,8 @@ fn read(tool: Tool, text: String) -> Command {
     Command { tool, text, url, load }
 }
 
-/// Words as a shell splits them. In a line that was cut within quotes, or has prose with an apostrophe behind it, they end where the line does.
+/// Splits words as a shell does. In a line that was truncated within quotes, or is followed by prose with an
+/// apostrophe, the words end with the line.
 fn words(text: &str) -> Vec<String> {
     let closed = ["", "'", "\""].iter().find_map(|quote| shlex::split(&format!("{text}{quote}")));
     closed.unwrap_or_else(|| text.split_whitespace().map(str::to_owned).collect())
@@ -153,11 +155,11 @@ fn rate(value: &str) -> Option<f64> {
     (count > 0 && per_s > 0.0).then_some(count as f64 / per_s)
 }
 
-/// The name of a flag and the value that is attached to it.
+/// The name of a flag and its attached value.
 fn flag(tool: Tool, word: &str) -> Option<(String, Option<String>)> {
     let short = word.strip_prefix('-')?;
     let is_letter = short.starts_with(|c: char| c.is_ascii_alphabetic());
-    // Go's tools take long names behind one dash.
+    // Go's tools accept long names with one dash.
     let is_long = is_letter && tool.row().long_behind_one_dash && short.len() > 1;
     if let Some(long) = short.strip_prefix('-').or(is_long.then_some(short)) {
         let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
@@ -169,14 +171,14 @@ fn flag(tool: Tool, word: &str) -> Option<(String, Option<String>)> {
     Some((letter, (!rest.is_empty()).then(|| rest.to_owned())))
 }
 
-/// Prompts are short; a `$` further to the right is not one.
+/// Prompts are short, so a `$` further to the right is not one.
 const PROMPT_CHARS_MAX: usize = 80;
 
-/// Commands that change nothing about what is measured, so that they name no run; and what holds a loop together.
+/// Commands that do not change the measured service, so they do not name a run, and keywords of loops.
 const TRIVIAL: &str = "ls ll cat less more head tail sleep curl wget http clear kill killall pkill echo ps top htop exit history man which \
     sudo watch jq grep vim vi nano code mkdir rm cp mv tee date uname nproc lscpu \
     for done while until if then else fi wait seq";
-/// Of these programs only with such a verb.
+/// These programs only with such a verb.
 const TRIVIAL_VERBS: [(&str, &str); 6] = [
     ("pm2", "delete stop kill list ls logs monit status"),
     ("npm", "i ci install add"),
@@ -186,9 +188,10 @@ const TRIVIAL_VERBS: [(&str, &str); 6] = [
     ("docker", "ps logs images stats inspect pull build stop kill rm"),
 ];
 
-/// What a person typed into a shell, where the line begins with a prompt.
+/// The input typed into a shell, if the line begins with a prompt.
 pub fn typed(text: &str) -> Option<&str> {
-    // The signs of plain prompts. `#` is not among them: in Markdown it makes a heading, and the caller knows more.
+    // The signs of simple prompts. `#` is not included: in Markdown it makes a heading, and the caller has
+    // the context.
     for sign in ["$ ", "% ", "❯ ", "➜ ", "λ "] {
         if let Some(rest) = text.strip_prefix(sign) {
             let place = sign == "➜ " && rest.starts_with(' ');
@@ -211,7 +214,8 @@ pub fn typed(text: &str) -> Option<&str> {
     text.get(end..).map(str::trim_start)
 }
 
-/// Behind the folder and the branch that the default prompt of Oh My Zsh tells: `➜  app git:(main) ✗ npm start`.
+/// The rest after the folder and the branch that the default prompt of Oh My Zsh shows: `➜  app git:(main) ✗
+/// npm start`.
 fn behind_place(text: &str) -> &str {
     let rest = text.trim_start().split_once(' ').map_or("", |(_, rest)| rest.trim_start());
     let rest =
@@ -219,11 +223,11 @@ fn behind_place(text: &str) -> &str {
     rest.trim_start().trim_start_matches("✗ ")
 }
 
-/// What a typed line tells of what is measured: its commands, but those of load generators.
+/// The commands of a typed line that describe the measured service, without load generators.
 pub fn labels(typed: &str) -> impl Iterator<Item = &str> {
     let (mut quote, mut before) = (None, ' ');
     let ends = move |c: char| {
-        // `2>&1` ends no command.
+        // `2>&1` does not end a command.
         let redirects = std::mem::replace(&mut before, c) == '>';
         match quote {
             None if matches!(c, '"' | '\'') => quote = Some(c),
@@ -235,7 +239,7 @@ pub fn labels(typed: &str) -> impl Iterator<Item = &str> {
     typed.split(ends).filter(|part| find(part).is_none()).filter_map(label)
 }
 
-/// Whether a line in a loop stands for several: what it starts or loads with holds a variable.
+/// Whether a line in a loop stands for several runs: its service or load contains a variable.
 pub fn varies(typed: &str) -> bool {
     let variable = |text: &str| {
         text.split('$').skip(1).any(|name| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '{'))
@@ -243,17 +247,17 @@ pub fn varies(typed: &str) -> bool {
     labels(typed).any(variable) || find(typed).is_some_and(|command| variable(&command.text))
 }
 
-/// What a typed line says behind `#`.
+/// The comment after `#` in a typed line.
 pub fn comment(typed: &str) -> &str {
     typed.split_once(" # ").map_or("", |(_, comment)| comment)
 }
 
-/// A command as a label: `NODE_ENV=production node server.js`; none of what changes nothing.
+/// A command as a label: `NODE_ENV=production node server.js`. None if it does not change the service.
 fn label(typed: &str) -> Option<&str> {
     let typed = typed.trim().trim_start_matches("do ").trim_start();
     let mut words = typed.split_whitespace().skip_while(|word| word.contains('=') || *word == "sudo");
     let Some(first) = words.next() else {
-        // Nothing but settings of the environment: they hold for what comes.
+        // Only environment settings, which apply to what follows.
         return (!typed.is_empty() && typed.contains('=')).then_some(typed);
     };
     let program = first.rsplit('/').next().unwrap_or(first);
@@ -302,7 +306,7 @@ mod tests {
         assert_eq!((h2load.rate_per_s, h2load.duration_s), (Some(500.0), Some(5.0)));
         let warmed = load(Tool::Autocannon, "autocannon -c 9 -d 20 -W [ -c 1 -d 3 ] http://127.0.0.1/");
         assert_eq!((warmed.connections, warmed.duration_s), (Some(9), Some(20.0)));
-        // Over as many connections as the tool opens by itself.
+        // Multiplied by the tool's default number of connections.
         assert_eq!(load(Tool::Autocannon, "autocannon -r 100 http://127.0.0.1/").rate_per_s, Some(1000.0));
         assert_eq!(load(Tool::Hey, "hey -q 10 http://127.0.0.1/").rate_per_s, Some(500.0));
         let vegeta =

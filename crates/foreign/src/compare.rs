@@ -1,7 +1,7 @@
-//! Two labels held against each other: the ratio of their requests per second, and what it is worth.
+//! Comparison of two labels: the ratio of their requests per second, and its reliability.
 //!
-//! The sides are runs that somebody made, mostly one side after the other, so nothing pairs them: Welch's interval on the
-//! logarithms, which lets each side have a spread of its own. A void comparison has reasons and no ratio.
+//! The runs were usually made one side after the other, so they are not paired. Welch's interval of the
+//! logarithms allows each side its own spread. A void comparison has reasons and no ratio.
 
 use model::Grade;
 use model::quantity::{self, Quantity, change_alone, many};
@@ -13,18 +13,18 @@ use crate::findings::{About, Check, Found};
 use crate::group::{Group, LEVEL};
 use crate::run::{Load, Run};
 
-/// What two labels say of each other.
+/// A comparison of two labels.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The side that stands below the line.
+    /// The side in the denominator.
     pub baseline: String,
     /// The other side.
     pub candidate: String,
-    /// Runs of each.
+    /// Number of runs of each.
     pub runs: (usize, usize),
     /// The answer.
     pub answer: Sides,
-    /// What to know about it, one sentence each.
+    /// Notes about its reliability, one sentence each.
     pub worth: Vec<String>,
 }
 
@@ -34,15 +34,16 @@ pub struct Comparison {
 pub enum Sides {
     /// The ratio, candidate over baseline, with its 95 % interval.
     Interval(stats::Welch),
-    /// There is no ratio that means anything.
+    /// There is no meaningful ratio.
     #[serde(rename = "void")]
     Invalid {
-        /// Why.
+        /// The reasons.
         reasons: Vec<String>,
     },
 }
 
-/// The places of the labels that a person may have meant: by its number (from 1) or its name one, else all that have it in their names.
+/// The indices of the labels that match a name. A number (from 1) or an exact name matches one, otherwise all
+/// labels that contain the name.
 pub fn pick(groups: &[Group], name: &str) -> Vec<usize> {
     let (name, lower) = (name.trim(), name.trim().to_lowercase());
     let number = lower.trim_start_matches('#').parse::<usize>().ok();
@@ -56,7 +57,7 @@ pub fn pick(groups: &[Group], name: &str) -> Vec<usize> {
             return exact;
         }
     }
-    // `2` may be the second label, and may be `2 workers`.
+    // `2` may be the second label, or `2 workers`.
     let holds = |label: &str| match numbered {
         Some(_) => label.split(|c: char| !c.is_alphanumeric()).any(|word| word == lower),
         None => label.contains(&lower),
@@ -68,7 +69,7 @@ pub fn pick(groups: &[Group], name: &str) -> Vec<usize> {
     all
 }
 
-/// Compares two groups by their places; none where a place is none.
+/// Compares two groups by index. None if an index is invalid.
 pub fn compare(audit: &Audit, baseline: usize, candidate: usize) -> Option<Comparison> {
     let (one, other) = (audit.groups.get(baseline)?, audit.groups.get(candidate)?);
     let reasons = void_reasons(audit, one, other);
@@ -83,7 +84,7 @@ pub fn compare(audit: &Audit, baseline: usize, candidate: usize) -> Option<Compa
     Some(Comparison { baseline: one.label.clone(), candidate: other.label.clone(), runs, answer, worth })
 }
 
-/// The interval, or why there is none.
+/// The interval, or the reason there is none.
 fn interval(one: &Group, other: &Group) -> Result<stats::Welch, String> {
     let logs = |group: &Group| group.rates.iter().map(|rate| rate.ln()).collect::<Vec<f64>>();
     stats::welch(&logs(one), &logs(other), LEVEL).map_err(|error| match error {
@@ -111,7 +112,7 @@ fn too_few(one: &Group, other: &Group) -> String {
     format!("{sides}: {rates}. {}.", capitalised(&crate::findings::distance(ratio)))
 }
 
-/// What was found about either side, but that there is one run a side, which is told with its figures.
+/// The findings about either side, except for a single run per side, which is reported with the figures.
 fn found<'a>(audit: &'a Audit, sides: &'a [usize]) -> impl Iterator<Item = &'a Found> {
     let beside = |found: &&Found| found.check != Check::OneRun && found.concerns(sides);
     audit.findings.iter().filter(beside)
@@ -158,7 +159,7 @@ fn worth_of_interval(one: &Group, other: &Group) -> String {
     )
 }
 
-/// What was asked of one side and not of the other.
+/// Settings that differ between the sides.
 fn asked_otherwise(audit: &Audit, one: &Group, other: &Group) -> Option<String> {
     let first = |group: &Group| group.runs.first().and_then(|at| audit.runs.get(*at));
     let (one, other) = (first(one)?, first(other)?);
@@ -175,9 +176,9 @@ fn asked_otherwise(audit: &Audit, one: &Group, other: &Group) -> Option<String> 
     (!differing.is_empty()).then(|| format!("the sides differ in more than their labels: {differing}"))
 }
 
-/// What a load was to be, in words; `None` of what its tool does not tell.
+/// The settings of a load, in words. `None` if the tool does not report them.
 fn asked_of(load: &Load) -> [Option<String>; 8] {
-    // Each field is named, so that none is forgotten.
+    // Every field is named, so that none is forgotten.
     let Load {
         connections,
         threads,
@@ -212,7 +213,7 @@ fn warned(audit: &Audit, one: &Group, other: &Group) -> Vec<String> {
 }
 
 impl Sides {
-    /// The ratio as people read it, where there is one.
+    /// The ratio formatted for display, if there is one.
     pub fn shown(&self) -> Option<String> {
         match self {
             Sides::Interval(of) => {
@@ -223,7 +224,7 @@ impl Sides {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there is no ratio.
     pub fn is_void(&self) -> bool {
         matches!(self, Sides::Invalid { .. })
     }
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn each_change_of_what_was_asked_is_noticed() {
-        // Not one field is left to a default, so that a new one does not compile without a change here.
+        // Every field is set, so that a new one does not compile without a change here.
         let full = Load {
             connections: Some(8),
             threads: Some(2),

@@ -1,18 +1,17 @@
-//! Other tools' command lines as they are: which of `proofload load`'s means the same, and what of the figures differs.
-//!
-//! Each tool's own file says what its options mean; here is what they share. Pure: arguments go in, arguments and sentences come
-//! out. It parses none of our own flags, runs nothing and prints nothing.
+//! Translates other tools' command lines into those of `proofload load`, and lists the differences in the
+//! figures. || Each tool's file defines its options. This module contains the shared parts. Pure: it parses
+//! none of our own flags, runs nothing and prints nothing.
 
 use std::slice::Iter;
 
 use crate::tools::Tool;
 
-/// Why a command line cannot be translated.
+/// The reason a command line cannot be translated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// What is wrong, the tool's name first.
+    /// The problem, the tool's name first.
     pub problem: String,
-    /// What to do instead.
+    /// A hint.
     pub hint: Option<String>,
 }
 
@@ -27,25 +26,25 @@ impl Refusal {
     }
 }
 
-/// A command line of `proofload load`, and how it differs from the one that it stands for.
+/// A command line of `proofload load`, and its differences from the original.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Translation {
-    /// As one would type them, the URL last.
+    /// As typed, with the URL last.
     pub arguments: Vec<String>,
-    /// Each of them one difference.
+    /// The differences.
     pub differences: Vec<Difference>,
 }
 
-/// A difference, and in which runs it makes one.
+/// A difference, and the runs in which it matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// One sentence or two.
     pub text: String,
-    /// Where it is worth reading.
+    /// The condition under which it is reported.
     pub when: When,
 }
 
-/// What a difference needs in order to matter.
+/// The condition under which a difference matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     /// Nothing.
@@ -56,13 +55,13 @@ pub enum When {
     NotGood,
     /// Connections were lost with a request on them.
     Lost,
-    /// More than so many requests were answered.
+    /// More than this number of requests were answered.
     AnsweredOver(u64),
     /// The machine has fewer processors than this.
     ProcessorsBelow(u64),
 }
 
-/// What of a run decides which differences matter.
+/// The facts about a run that decide which differences matter.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Came {
     /// Requests that timed out.
@@ -78,7 +77,7 @@ pub struct Came {
 }
 
 impl When {
-    /// Whether it was so in this run.
+    /// Whether the condition was met in this run.
     pub fn met(self, came: &Came) -> bool {
         match self {
             When::Always => true,
@@ -100,7 +99,7 @@ impl Translation {
         self.arguments.extend([name.to_owned(), value.to_string()]);
     }
 
-    /// None of these tools checks a certificate. Whether there is one.
+    /// None of these tools checks certificates. Returns whether the URL uses TLS.
     pub(crate) fn unchecked_tls(&mut self, url: &str) -> bool {
         let is_tls = url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
         if is_tls {
@@ -109,7 +108,7 @@ impl Translation {
         is_tls
     }
 
-    /// Notes those of these differences that there are; each with where it matters.
+    /// Adds those differences that apply, each with its condition.
     pub(crate) fn differs(&mut self, all: impl IntoIterator<Item = (bool, When, String)>) {
         let there = all.into_iter().filter(|(is_there, ..)| *is_there);
         self.differences.extend(there.map(|(_, when, text)| Difference { text, when }));
@@ -124,39 +123,40 @@ pub(crate) fn has_header<'a>(mut headers: impl Iterator<Item = &'a str>, name: &
 
 /// The options of a program.
 pub(crate) struct Grammar {
-    /// Short options, a colon after each that takes a value, as getopt(3) wants them: `c:L`.
+    /// Short options, followed by a colon if they take a value, as in getopt(3): `c:L`.
     pub short: &'static str,
-    /// Long options, each with the short one that it stands for. One that stands for none of `short` does not exist.
+    /// Long options with their short form. A long option whose short form is not in `short` does not exist.
     pub long: &'static [(&'static str, char)],
-    /// Whether options may come after what is none (GNU), or the first such ends them (POSIX).
+    /// Whether options may follow other arguments (GNU), or the first such argument ends them (POSIX).
     pub permutes: bool,
 }
 
-/// What a command line says, in its order.
+/// The parsed command line, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Given {
-    /// Each option with its value; an empty one where it takes none.
+    /// Each option with its value. Empty if it takes none.
     pub options: Vec<(char, String)>,
-    /// Everything that is no option.
+    /// Arguments that are not options.
     pub plain: Vec<String>,
 }
 
 impl Given {
-    /// Whether one of these options is there.
+    /// Whether one of these options is given.
     pub fn has(&self, keys: &str) -> bool {
         self.options.iter().any(|(key, _)| keys.contains(*key))
     }
 
-    /// The values of an option, in their order.
+    /// The values of an option, in order.
     pub fn values(&self, key: char) -> impl DoubleEndedIterator<Item = &str> {
         self.options.iter().filter(move |(given, _)| *given == key).map(|(_, value)| value.as_str())
     }
 }
 
-/// Reads a command line.
+/// Parses a command line.
 ///
 /// # Errors
-/// The first option that is unknown, ambiguous, or has no value where it needs one, or one where it takes none.
+/// Returns an error for the first option that is unknown, ambiguous, lacks its value, or has one it does not
+/// take.
 pub(crate) fn getopt(grammar: &Grammar, arguments: &[String]) -> Result<Given, String> {
     let mut given = Given::default();
     let mut rest = arguments.iter();
@@ -179,7 +179,7 @@ pub(crate) fn getopt(grammar: &Grammar, arguments: &[String]) -> Result<Given, S
 }
 
 impl Grammar {
-    /// `--name`, `--name=value`, `--name value`, or the beginning of a name that no other begins with.
+    /// Parses `--name`, `--name=value`, `--name value`, or an unambiguous prefix of a name.
     fn long(&self, text: &str, rest: &mut Iter<'_, String>) -> Result<(char, String), String> {
         let (name, value) =
             text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value.to_owned())));
@@ -203,7 +203,7 @@ impl Grammar {
         Ok((key, value))
     }
 
-    /// What follows one dash: options without a value, and at the end perhaps one whose value is glued to it or comes next.
+    /// Parses options after one dash. Only the last one may have a value, attached or as the next argument.
     fn short(&self, cluster: &str, rest: &mut Iter<'_, String>, given: &mut Given) -> Result<(), String> {
         let mut letters = cluster.chars();
         while let Some(key) = letters.next() {
@@ -219,24 +219,24 @@ impl Grammar {
         Ok(())
     }
 
-    /// Whether a short option takes a value; `None` where there is no such option.
+    /// Whether a short option takes a value. `None` if it does not exist.
     fn takes_value(&self, key: char) -> Option<bool> {
         let at = self.short.find(key).filter(|_| key != ':')?;
         Some(self.short[at + key.len_utf8()..].starts_with(':'))
     }
 }
 
-/// wrk's units of a count: each 1000 times the one before it.
+/// wrk's units of a count: each 1000 times the previous one.
 const COUNTS: [&str; 6] = ["", "k", "m", "g", "t", "p"];
 
-/// A count with wrk's units, of either case: `400`, `1k`, `2M`.
+/// A count with wrk's units, in either case: `400`, `1k`, `2M`.
 pub(crate) fn metric(text: &str) -> Option<u64> {
     let (number, unit) = split_unit(text)?;
     let power = COUNTS.iter().position(|name| unit.eq_ignore_ascii_case(name))?;
     number.checked_mul(1000u64.checked_pow(u32::try_from(power).ok()?)?)
 }
 
-/// Seconds with wrk's units, of either case: `30`, `30s`, `2m`, `1h`.
+/// Seconds with wrk's units, in either case: `30`, `30s`, `2m`, `1h`.
 pub(crate) fn seconds(text: &str) -> Option<u64> {
     let (number, unit) = split_unit(text)?;
     let scale = match unit.to_ascii_lowercase().as_str() {
@@ -248,12 +248,12 @@ pub(crate) fn seconds(text: &str) -> Option<u64> {
     number.checked_mul(scale)
 }
 
-/// A whole number and nothing else.
+/// A whole number without a unit.
 pub(crate) fn whole(text: &str) -> Option<u64> {
     split_unit(text).filter(|(_, unit)| unit.is_empty()).map(|(number, _)| number)
 }
 
-/// A time as `proofload load` reads it, in its largest whole unit.
+/// A time in the syntax of `proofload load`, in its largest integral unit.
 pub(crate) fn period(seconds: u64) -> String {
     match seconds {
         s if s > 0 && s.is_multiple_of(3600) => format!("{}h", s / 3600),

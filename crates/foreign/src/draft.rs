@@ -1,4 +1,4 @@
-//! A run while its lines come in. It must not know which tool prints what; that is for `tools`.
+//! A run under construction. This module does not know which tool prints what, which `tools` does.
 
 use crate::number::{self, Lone};
 use crate::run::{Quantile, Run};
@@ -7,7 +7,7 @@ use crate::tools::Tool;
 /// More quantiles than any tool prints.
 const QUANTILES_MAX: usize = 64;
 
-/// What a reader made of a line.
+/// The result of reading a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
     /// It belongs to the run.
@@ -18,7 +18,7 @@ pub enum Taken {
     Again,
 }
 
-/// What the lines that come next are about.
+/// The contents of the next lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Part {
     /// Single figures with names.
@@ -30,24 +30,24 @@ pub enum Part {
     Statuses,
     /// Failures by cause.
     Errors,
-    /// What is not read.
+    /// Lines that are not parsed.
     Skipped,
 }
 
-/// A run under way.
+/// A run under construction.
 #[derive(Debug, Default)]
 pub struct Draft {
     pub run: Run,
     pub part: Part,
-    /// Whether the last line that the tool prints has been seen.
+    /// Whether the last line that the tool prints has been read.
     pub whole: bool,
-    /// Whether the first line left no doubt about the tool.
+    /// Whether the first line is unique to the tool.
     pub certain: bool,
-    /// Whether it is made of several loads, so that the rate and the length of one are none of the whole.
+    /// Whether it consists of several loads, so that rate and duration of one do not apply to the whole.
     pub several: bool,
-    /// Of a table.
+    /// Column names of a table.
     pub columns: Vec<String>,
-    /// Lines of something else since its last one.
+    /// Number of foreign lines since its last one.
     pub foreign: u32,
 }
 
@@ -73,7 +73,8 @@ impl Draft {
         }
     }
 
-    /// Keeps mean, standard deviation and maximum; zeros stand for nothing measured, and so does a zero beside `nan`.
+    /// Stores mean, standard deviation and maximum. All zeros mean that nothing was measured, and so does a
+    /// zero beside `nan`.
     pub fn moments(&mut self, mean: Option<f64>, sd: Option<f64>, max: Option<f64>) {
         let latency = &mut self.run.latency;
         let given = || [mean, max].into_iter().flatten();
@@ -83,7 +84,7 @@ impl Draft {
         }
     }
 
-    /// The run, once no more lines come; none if there is nothing in it.
+    /// The run, after its last line. None if it is empty.
     pub fn finish(mut self) -> Option<Run> {
         if self.run.latency.unmeasured {
             self.run.latency.quantiles.clear();
@@ -93,7 +94,7 @@ impl Draft {
     }
 }
 
-/// Keeps a figure unless there is one: then the next run has begun.
+/// Stores a figure unless there is one, in which case the next run has begun.
 pub fn keep<T>(into: &mut Option<T>, value: Option<T>) -> Taken {
     if into.is_some() {
         return Taken::Again;
@@ -102,7 +103,7 @@ pub fn keep<T>(into: &mut Option<T>, value: Option<T>) -> Taken {
     Taken::Ours
 }
 
-/// Adds to a count that may not be there yet.
+/// Adds to a count that may be missing.
 pub fn add(into: &mut Option<u64>, count: u64) {
     *into = Some(into.unwrap_or(0).saturating_add(count));
 }

@@ -1,7 +1,7 @@
-//! What may and may not be concluded of runs that others made: a table of checks, and a function for each.
+//! Conclusions that runs made with other tools allow or forbid: a table of checks, and a function for each.
 //!
-//! Each is pure, and gives its figures. A threshold is a named constant beside the check that uses it. How findings are laid
-//! out is not for here.
+//! Each function is pure and returns its figures. A threshold is a named constant beside the check that uses
+//! it. This module does not format findings.
 
 mod compression;
 mod pasted;
@@ -21,7 +21,7 @@ use crate::group::Group;
 use crate::run::Run;
 use crate::source::Transcript;
 
-/// Which figures a finding is about.
+/// The figures that a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum About {
@@ -35,23 +35,23 @@ pub enum About {
     Comparison,
 }
 
-/// Where a finding holds.
+/// An occurrence of a finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// The label that it holds for, or several of them.
+    /// The label that it applies to, or several of them.
     pub label: String,
-    /// Places in the list of runs.
+    /// Indices into the list of runs.
     pub runs: Vec<usize>,
-    /// What was found there. Names of its figures end in their unit.
+    /// The evidence. Names of its figures end in their unit.
     pub evidence: Evidence,
 }
 
 /// The result of one check that found something.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// What was found, and what to do; its evidence is what the check says of all cases.
+    /// The finding with its remedy. Its evidence covers all cases.
     pub finding: Finding<Check>,
-    /// Where, with the figures; at least one.
+    /// The occurrences with figures, at least one.
     pub cases: Vec<Case>,
 }
 
@@ -69,7 +69,7 @@ impl Found {
         self.cases.iter().any(|case| case.concerns(runs))
     }
 
-    /// Whether it forbids to compare the requests per second of these runs.
+    /// Whether it forbids comparing the requests per second of these runs.
     pub fn voids_throughput_of(&self, runs: &[usize]) -> bool {
         self.grade == Grade::Invalid && self.check.about() != About::Latency && self.concerns(runs)
     }
@@ -82,21 +82,21 @@ impl Case {
     }
 }
 
-/// All that checks look at.
+/// The input of the checks.
 struct Sight<'a> {
     files: &'a [Transcript],
     runs: &'a [Run],
     groups: &'a [Group],
 }
 
-/// What a check saw in a run.
+/// The result of a check for one run.
 type Seen = (Grade, Evidence);
 
-/// How a check looks.
+/// The scope of a check.
 enum Look {
-    /// At each run by itself.
+    /// Each run separately.
     Run(fn(&Run) -> Option<Seen>),
-    /// At all of them together.
+    /// All runs together.
     All(fn(&Sight<'_>) -> Vec<(Grade, Case)>),
 }
 use Look::{All, Run as Each};
@@ -108,18 +108,18 @@ struct Row {
     name: &'static str,
     about: About,
     look: Look,
-    /// What it finds, in one sentence.
+    /// The finding, in one sentence.
     statement: &'static str,
-    /// Why it is so, by the first of the runs that it concerns; stands before the remedy.
+    /// The reason, for the first of the runs that it concerns. Precedes the remedy.
     why: Option<fn(&Run) -> &'static str>,
-    /// What it means, and what to do.
+    /// The consequence, with a hint.
     remedy: &'static str,
 }
 
-/// Makes the checks and the table, in the order in which findings of one grade are told.
+/// Defines the checks and the table, in the order in which findings of one grade are reported.
 macro_rules! checks {
     ($($check:ident = $name:literal, $about:ident, $look:expr, $statement:literal, $([$why:path])? $remedy:literal;)+) => {
-        /// A check of other tools' output; docs/audit.md says what each finds.
+        /// A check of other tools' output. docs/audit.md describes each.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[expect(missing_docs, reason = "their rows say what they find")]
         pub enum Check {
@@ -212,7 +212,7 @@ checks! {
 }
 
 impl Check {
-    /// Which figures its findings are about.
+    /// The figures that its findings are about.
     pub fn about(self) -> About {
         self.row().about
     }
@@ -229,7 +229,7 @@ impl Code for Check {
 }
 
 impl Row {
-    /// What it finds: a finding for each grade that a case of it has.
+    /// Its findings, one for each grade among its cases.
     fn findings(&self, of: &Sight<'_>) -> Vec<Found> {
         let mut seen: Vec<(Grade, Case)> = match self.look {
             Look::All(look) => look(of),
@@ -255,7 +255,7 @@ impl Row {
     }
 }
 
-/// All findings, the gravest first.
+/// All findings, most severe first.
 pub fn all(files: &[Transcript], runs: &[Run], groups: &[Group]) -> Vec<Found> {
     let of = Sight { files, runs, groups };
     let mut all: Vec<Found> = CHECKS.iter().flat_map(|row| row.findings(&of)).collect();
@@ -263,12 +263,12 @@ pub fn all(files: &[Transcript], runs: &[Run], groups: &[Group]) -> Vec<Found> {
     all
 }
 
-/// Void where a share of failures would void Proofload's own experiments, a warning below.
+/// Void if this share of failures would void Proofload's own experiments, otherwise a warning.
 fn graded(failed_share: f64) -> Grade {
     if failed_share > FAILED_SHARE_MAX { Grade::Invalid } else { Grade::Warning }
 }
 
-/// Of all, a part: 1 where there are more of it than of all.
+/// The part as a share of the whole, at most 1.
 fn share(part: u64, all: u64) -> f64 {
     if all == 0 { 1.0 } else { (part as f64 / all as f64).min(1.0) }
 }

@@ -1,4 +1,4 @@
-//! Repeats of one label put together: how many, how far apart, and the interval that their spread gives.
+//! Repeats of one label: their number, their spread, and the resulting interval.
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -6,29 +6,29 @@ use stats::Estimate;
 
 use crate::run::Run;
 
-/// Confidence of every interval here.
+/// Confidence level of every interval here.
 pub const LEVEL: f64 = 0.95;
 
 /// The runs of one label.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Group {
-    /// What it is called.
+    /// Its name.
     pub label: String,
-    /// The same in parts, the outermost first.
+    /// The label in parts, outermost first.
     #[serde(skip)]
     pub path: Vec<String>,
-    /// Places in the list of runs.
+    /// Indices into the list of runs.
     pub runs: Vec<usize>,
-    /// Requests per second of those that have any, in their order.
+    /// Requests per second of the runs that have them, in order.
     pub rates: Vec<f64>,
-    /// Their mean with its interval, from two runs that differ.
+    /// Their mean with its interval, for at least two runs that differ.
     pub pooled: Option<Pooled>,
 }
 
 /// A mean over runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Pooled {
-    /// Runs it rests on.
+    /// Number of runs.
     pub runs: u32,
     /// Geometric mean of the requests per second.
     pub rate_per_s: f64,
@@ -60,7 +60,7 @@ pub fn groups(runs: &[Run]) -> Vec<Group> {
     groups.into_values().map(|group| Group { pooled: pooled(&group.rates), ..group }).collect()
 }
 
-/// The t interval of the logarithms. Ratios are what settings change, and the mean of ratios is geometric.
+/// The t interval of the logarithms. Settings change ratios, and the mean of ratios is geometric.
 fn pooled(rates: &[f64]) -> Option<Pooled> {
     let logs: Vec<f64> = rates.iter().map(|rate| rate.ln()).collect();
     let runs = u32::try_from(logs.len()).ok()?;

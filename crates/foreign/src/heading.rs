@@ -1,6 +1,6 @@
-//! The headings that a line stands under: Markdown's, bold lines, lines that end with a colon, and typed commands.
+//! Headings above a line: Markdown's, bold lines, lines that end with a colon, and typed commands.
 //!
-//! It must not know tools.
+//! This module does not know tools.
 
 /// Longer lines are prose.
 const HEADING_CHARS_MAX: usize = 100;
@@ -10,12 +10,12 @@ const LEVEL_BOLD: u8 = 7;
 const LEVEL_COLON: u8 = 8;
 const LEVEL_TYPED: u8 = 9;
 const LEVEL_BARE: u8 = 10;
-/// Commands beyond so many, headings included, name nothing more.
+/// Commands beyond this number, including headings, are ignored.
 const TYPED_MAX: usize = 20;
 const BARE_CHARS_MAX: usize = 50;
 const BARE_WORDS_MAX: usize = 6;
 
-/// A heading and how deep it stands; 1 is the outermost.
+/// A heading and its level. 1 is the outermost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heading {
     level: u8,
@@ -23,7 +23,7 @@ pub struct Heading {
 }
 
 impl Heading {
-    /// The heading that a line is, if it is one. Within a block of code `#` begins a comment, which names what follows it.
+    /// Parses a line as a heading. Within a block of code, `#` begins a comment, which names what follows it.
     pub fn of(text: &str, in_code: bool) -> Option<Self> {
         if text.chars().count() > HEADING_CHARS_MAX {
             return None;
@@ -44,15 +44,15 @@ impl Heading {
         if short && !prose { Self::named(LEVEL_COLON, name) } else { None }
     }
 
-    /// A line that the next one underlines.
+    /// A line underlined by the next one.
     pub fn underlined(text: &str, rule: &str) -> Option<Self> {
         let is_of = |sign: char| rule.len() >= 3 && rule.chars().all(|c| c == sign);
         let (_, level) = [('=', 1), ('-', 2)].into_iter().find(|(sign, _)| is_of(*sign))?;
         if text.chars().count() > HEADING_CHARS_MAX { None } else { Self::named(level, text) }
     }
 
-    /// A line of few words, for texts without any other heading: `Before`. Taking what is no heading for one keeps two runs
-    /// apart that may be repeats; missing one would put together what was compared.
+    /// A short line, for texts without any other heading: `Before`. A false heading only separates two runs
+    /// that may be repeats. A missed one would merge runs that were compared.
     pub fn bare(text: &str) -> Option<Self> {
         let words = text.split_whitespace().count();
         let short = text.chars().count() <= BARE_CHARS_MAX && (1..=BARE_WORDS_MAX).contains(&words);
@@ -61,10 +61,10 @@ impl Heading {
         if short && named { Self::named(LEVEL_BARE, text) } else { None }
     }
 
-    /// What a short line before a run may say of it, whatever its form: `<h3>Before</h3>`, `== 2 workers ==`, `[single]`. Times and what
-    /// holds no word say nothing.
+    /// A short line of any form that may name the next run: `<h3>Before</h3>`, `== 2 workers ==`, `[single]`.
+    /// Times and lines without a word are ignored.
     pub fn near(text: &str) -> Option<String> {
-        // Marks of GitHub around a group, and letters made of strokes.
+        // GitHub's group marks, and ASCII art letters.
         let text = text.strip_prefix("##[group]").or_else(|| text.strip_prefix("::group::")).unwrap_or(text);
         if text.contains(['\\', '‾']) {
             return None;
@@ -89,7 +89,7 @@ impl Heading {
     }
 }
 
-/// The inside of a line that is bold as a whole.
+/// The contents of a line that is entirely bold.
 fn bold(text: &str) -> Option<&str> {
     let text = text.strip_prefix("- ").or_else(|| text.strip_prefix("* ")).unwrap_or(text);
     let text = unnumbered(text).trim_end_matches(':');
@@ -99,10 +99,10 @@ fn bold(text: &str) -> Option<&str> {
     })
 }
 
-/// Without the marks of Markdown and without numbers before it: `2. **fork**` is `fork`.
+/// Removes Markdown marks and leading numbers: `2. **fork**` becomes `fork`.
 fn plain(text: &str) -> String {
     let text = unnumbered(text.trim().trim_matches(['-', '*', '=', '~', '─', '#', ' ', ':', '`', '_']));
-    // `[words](address)` is its words.
+    // `[words](address)` becomes its words.
     let text = match (text.strip_prefix('['), text.split_once("](")) {
         (Some(_), Some((words, _))) => words.trim_start_matches('['),
         _ => text,
@@ -111,14 +111,14 @@ fn plain(text: &str) -> String {
     kept.replace(['`', '\u{fffd}'], "").replace("**", "").chars().filter(|c| !c.is_control()).collect()
 }
 
-/// Without the tags of HTML.
+/// Removes HTML tags.
 fn untagged(text: &str) -> String {
     let mut parts = text.split('<');
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |kept, part| kept + part.split_once('>').map_or("", |(_, rest)| rest))
 }
 
-/// Without `2.` or `3.1)` before it.
+/// Removes a leading `2.` or `3.1)`.
 fn unnumbered(text: &str) -> &str {
     text.split_once([' ', '\t']).filter(|(number, _)| is_numbering(number)).map_or(text, |(_, rest)| rest)
 }
@@ -128,20 +128,20 @@ fn is_numbering(word: &str) -> bool {
     digits.len() < word.len() && !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
-/// The headings in force, the outermost first.
+/// The current headings, outermost first.
 #[derive(Debug, Default)]
 pub struct Headings {
     stack: Vec<Heading>,
 }
 
 impl Headings {
-    /// Takes a heading, which ends those as deep as it and deeper.
+    /// Adds a heading, which ends headings of the same or a deeper level.
     pub fn set(&mut self, heading: Heading) {
         self.stack.retain(|above| above.level < heading.level);
         self.stack.push(heading);
     }
 
-    /// Takes a typed command, which stands beside those typed before it, unless it is typed `afresh`: after a run.
+    /// Adds a typed command beside earlier ones, unless it is typed `afresh` after a run.
     pub fn set_typed(&mut self, text: &str, afresh: bool) {
         let Some(heading) = Heading::named(LEVEL_TYPED, text) else { return };
         self.stack.retain(|above| above.level < LEVEL_TYPED || (above.level == LEVEL_TYPED && !afresh));
@@ -150,7 +150,7 @@ impl Headings {
         }
     }
 
-    /// Whether there is none but bare lines.
+    /// Whether all headings are bare lines.
     pub fn has_only_bare(&self) -> bool {
         self.stack.iter().all(|heading| heading.level == LEVEL_BARE)
     }

@@ -1,13 +1,14 @@
-//! JSON values out of a text: whole files, lines, and values between prose. What is kept of an unfinished one is bounded.
+//! Extracts JSON values from a text: whole files, lines, and values between prose. An unfinished value uses
+//! limited memory.
 //!
-//! It must not know which tool wrote them.
+//! This module does not know which tool wrote them.
 
 use serde_json::Value;
 
-/// Longer values are given up. The longest that a tool writes are k6's, some hundred kB.
+/// Longer values are abandoned. The longest that a tool writes are k6's, some hundred kB.
 const JSON_BYTES_MAX: usize = 4 << 20;
 
-/// Collects one value after the other.
+/// Collects consecutive values.
 #[derive(Debug, Default)]
 pub struct Collector {
     text: String,
@@ -18,18 +19,18 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Whether a value is under way.
+    /// Whether a value is incomplete.
     pub fn is_open(&self) -> bool {
         self.depth > 0
     }
 
-    /// Takes a line and gives the values that end in it, each with the line that it began at.
+    /// Adds a line and returns the values that end in it, each with its first line.
     pub fn line(&mut self, text: &str, number: u64) -> Vec<(Value, u64)> {
         let mut found = Vec::new();
         let mut rest = text;
         loop {
             if self.depth == 0 {
-                // Values stand at the start of a line, maybe inside an array.
+                // Values begin at the start of a line, possibly inside of an array.
                 let start = rest.trim_start_matches([' ', '[', ',', ']', '\t']);
                 if !is_object(start) {
                     return found;
@@ -55,7 +56,7 @@ impl Collector {
         }
     }
 
-    /// Gives up what is under way: its text and the line it began at.
+    /// Abandons the incomplete value. Returns its text and its first line.
     pub fn drop_open(&mut self) -> Option<(String, u64)> {
         let open = self.depth > 0;
         (self.depth, self.in_string, self.escaped) = (0, false, false);
@@ -63,7 +64,7 @@ impl Collector {
         open.then_some((text, self.first_line))
     }
 
-    /// Where the value that is under way ends in this text, if it does.
+    /// The end of the current value in this text, if it ends here.
     fn scan(&mut self, text: &str) -> Option<usize> {
         for (at, byte) in text.bytes().enumerate() {
             match byte {
@@ -81,7 +82,7 @@ impl Collector {
                 _ => {}
             }
         }
-        // No string of JSON goes on in the next line.
+        // A JSON string does not continue in the next line.
         self.in_string = false;
         self.escaped = false;
         None

@@ -1,5 +1,5 @@
-//! What runs are called: by their headings, as far as it takes to tell them apart. Runs that nothing tells apart are repeats
-//! of one another, and share a label.
+//! Labels of runs: as many of their headings as needed to distinguish them. Indistinguishable runs are
+//! repeats of one another, and share a label.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,17 +10,17 @@ use model::text::cut_start;
 use crate::run::{Load, Run, parts};
 use crate::words;
 
-/// Longer labels are cut.
+/// Longer labels are truncated.
 const LABEL_CHARS_MAX: usize = 80;
 
-/// What makes two runs repeats: the headings, and what was asked of the tool.
+/// The identity of a run, equal for repeats: the headings and the settings of the tool.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Identity {
     path: Vec<String>,
     settings: Vec<String>,
 }
 
-/// Gives every run its label.
+/// Assigns a label to every run.
 pub fn give(runs: &mut [Run], several_files: bool) {
     let identities: Vec<Identity> = runs.iter().map(|run| Identity::of(run, several_files)).collect();
     let distinct: IndexSet<&Identity> = identities.iter().collect();
@@ -35,14 +35,14 @@ pub fn give(runs: &mut [Run], several_files: bool) {
 
 impl Identity {
     fn of(run: &Run, several_files: bool) -> Self {
-        // Files are the outermost, and their folders.
+        // Files and their folders are the outermost level.
         let file = run.file.split(['/', '\\']).filter(|_| several_files).map(words::file_stem);
         let headings = run.headings.iter().map(|heading| words::without_repeat(heading));
         let mut path: Vec<String> = file.chain(headings).filter(|part| !part.is_empty()).collect();
         if path.last().is_none_or(|last| last.starts_with("cd ")) {
             path.push(run.tool.name().to_owned());
         }
-        // Each field is named, so that none is forgotten.
+        // Every field is named, so that none is forgotten.
         let Load {
             connections,
             threads,
@@ -54,11 +54,11 @@ impl Identity {
             accept_encoding,
         } = &run.load;
         let count = |value: &Option<u64>, noun: &str| value.map(|value| many(value, noun));
-        // What tells runs apart, the most telling first.
+        // Distinguishing settings, most significant first.
         let settings = [
             run.url.as_deref().map(short_url),
             count(connections, "connection"),
-            // As asked for, or as vegeta tells what came of it, which differs in the fourth digit from run to run.
+            // As requested, or vegeta's achieved rate, which differs in the fourth digit between runs.
             rate_per_s.map(rate),
             accept_encoding.clone().map(|coding| format!("Accept-Encoding: {coding}")),
             pipelining.filter(|depth| *depth > 1).map(|depth| format!("pipelining {depth}")),
@@ -74,16 +74,17 @@ impl Identity {
         Self { path, settings: settings.into_iter().map(Option::unwrap_or_default).collect() }
     }
 
-    /// The innermost headings, so many of them.
+    /// The innermost headings, at most `depth`.
     fn named(&self, depth: usize) -> &[String] {
         &self.path[self.path.len().saturating_sub(depth)..]
     }
 }
 
-/// A label for each identity, no two alike in text: the headings, and behind them what tells from others with the same.
+/// A distinct label for each identity: the headings, followed by settings that distinguish it from others
+/// with the same.
 fn labels(identities: &[&Identity]) -> Vec<Vec<String>> {
     let depth_max = identities.iter().map(|one| one.path.len()).max().unwrap_or(1);
-    // As many headings as tell the most apart, and no more.
+    // The minimum number of headings that distinguishes the most identities.
     let distinct = |depth: usize| identities.iter().map(|one| one.named(depth)).collect::<HashSet<_>>().len();
     let most = distinct(depth_max);
     let depth = (1..=depth_max).find(|depth| distinct(*depth) == most).unwrap_or(depth_max);
@@ -93,7 +94,7 @@ fn labels(identities: &[&Identity]) -> Vec<Vec<String>> {
     labels
 }
 
-/// Puts behind labels that are alike what was asked differently.
+/// Appends differing settings to equal labels.
 fn tell_apart_by_settings(identities: &[&Identity], labels: &mut [Vec<String>]) {
     let mut alike: HashMap<Vec<String>, Vec<usize>> = HashMap::new();
     for (index, label) in labels.iter().enumerate() {
@@ -116,7 +117,7 @@ fn tell_apart_by_settings(identities: &[&Identity], labels: &mut [Vec<String>]) 
     }
 }
 
-/// What nothing tells apart in so many characters gets a number.
+/// Numbers labels that are still equal within the maximum length.
 fn number_those_alike(labels: &mut [Vec<String>]) {
     let mut taken: HashSet<String> = HashSet::new();
     let mut next: HashMap<String, usize> = HashMap::new();
@@ -131,7 +132,7 @@ fn number_those_alike(labels: &mut [Vec<String>]) {
     }
 }
 
-/// A label as text. The end tells apart more often than the beginning.
+/// A label as text. The end is more significant than the beginning.
 fn text(label: &[String]) -> String {
     cut_start(&label.join(" · "), LABEL_CHARS_MAX)
 }

@@ -1,8 +1,9 @@
-//! What other programs wrote. Of load generators: read into [`Run`]s, and what may be concluded of them. Of servers and browsers: which
-//! requests there were, as a [`Mix`].
+//! Parsers of other programs' output. Load generators: [`Run`]s and the conclusions they allow. Servers and
+//! browsers: the requests, as a [`Mix`].
 //!
-//! Text goes in, values come out. People paste output into notes, so it is read line by line out of whatever stands around
-//! it, in bounded memory, and no input makes it panic. It must not open files, print, or know how a finding is laid out.
+//! Text goes in, values come out. People paste output into notes, so it is parsed line by line between other
+//! text, in limited memory, and no input makes it panic. This crate opens no files, prints nothing, and does
+//! not format findings.
 
 mod assembler;
 mod command;
@@ -34,21 +35,21 @@ pub use tools::Tool;
 
 use model::Grade;
 
-/// Everything that was read and everything that follows from it.
+/// All runs and the conclusions from them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Audit {
-    /// Each file, in the order given.
+    /// Each file, in the given order.
     pub files: Vec<Transcript>,
-    /// Each run, in the order found.
+    /// Each run, in order of appearance.
     pub runs: Vec<Run>,
     /// Runs that are repeats of each other, by label.
     pub groups: Vec<Group>,
-    /// What qualifies or voids conclusions, the gravest first.
+    /// Findings that qualify or void conclusions, most severe first.
     pub findings: Vec<Found>,
 }
 
 impl Audit {
-    /// Puts the runs of several files together: gives them labels, pools repeats, and draws what follows.
+    /// Combines the runs of several files: assigns labels, pools repeats, and runs the checks.
     pub fn of(files: Vec<(Transcript, Vec<Run>)>) -> Self {
         let several = files.len() > 1;
         let (files, runs): (Vec<_>, Vec<_>) = files.into_iter().unzip();

@@ -1,13 +1,13 @@
-//! One line, freed of what terminals, Markdown, logs and mail put around it. It must not judge what is left.
+//! Cleans one line of terminal, Markdown, log and mail decorations. This module does not interpret the rest.
 
-/// `38;5;255`, and some more.
+/// `38;5;255`, with some margin.
 const COLOUR_BYTES_MAX: usize = 11;
-/// Names of a job and a step before the time are no longer than this.
+/// Maximum number of words before the time, such as names of a job and a step.
 const STAMP_WORDS_MAX: usize = 12;
-/// Titles of windows are no longer than this.
+/// Maximum length of window titles.
 const TITLE_CHARS_MAX: usize = 300;
 
-/// Cleans a line; there are no blanks around it then.
+/// Cleans a line, including surrounding blanks.
 pub fn clean(raw: &str) -> String {
     let spaced = plain_spaces(&without_escapes(raw));
     without_cells(without_quote(without_stamp(spaced.trim()))).to_owned()
@@ -18,7 +18,8 @@ pub fn is_fence(text: &str) -> bool {
     text.starts_with("```") || text.starts_with("~~~")
 }
 
-/// Takes out terminal sequences: colours, cursor moves, titles; also colours whose escape byte was lost in copying.
+/// Removes terminal sequences: colours, cursor moves, titles, and colours whose escape byte was lost in
+/// copying.
 fn without_escapes(raw: &str) -> String {
     if !raw.contains(['\u{1b}', '[', '\u{8}']) {
         return raw.to_owned();
@@ -31,7 +32,7 @@ fn without_escapes(raw: &str) -> String {
         rest = after_sequence(found).unwrap_or_else(|| {
             match found.chars().next() {
                 Some('[') => out.push('['),
-                // Whoever typed it took the last character back.
+                // A backspace removes the last typed character.
                 Some('\u{8}') => drop(out.pop()),
                 _ => {}
             }
@@ -41,7 +42,7 @@ fn without_escapes(raw: &str) -> String {
     out + rest
 }
 
-/// What follows the sequence at the start, if there is one.
+/// The rest after the sequence at the start, if there is one.
 fn after_sequence(text: &str) -> Option<&str> {
     let Some(body) = text.strip_prefix('\u{1b}') else { return after_colour(text) };
     if let Some(parameters) = body.strip_prefix('[') {
@@ -49,7 +50,7 @@ fn after_sequence(text: &str) -> Option<&str> {
         return parameters.get(end + 1..);
     }
     if let Some(title) = body.strip_prefix(']') {
-        // Not further than a title is long, or a line full of beginnings would take its length squared.
+        // Limited to the length of a title, otherwise a line of sequence starts would take quadratic time.
         let end =
             title.char_indices().take(TITLE_CHARS_MAX).find(|(_, c)| matches!(c, '\u{7}' | '\u{1b}'))?.0;
         return title.get(end + 1..).map(|after| after.strip_prefix('\\').unwrap_or(after));
@@ -72,7 +73,7 @@ fn after_colour(text: &str) -> Option<&str> {
     (colours && !after.starts_with(['s', ']', ','])).then_some(after)
 }
 
-/// Blanks of all kinds become spaces; those that set thousands apart go.
+/// Converts all kinds of blanks to spaces, and removes thousands separators among them.
 fn plain_spaces(text: &str) -> String {
     if text.is_ascii() {
         return text.replace('\t', " ");
@@ -92,8 +93,8 @@ fn plain_spaces(text: &str) -> String {
     out
 }
 
-/// Takes off what CI and containers put before each line: `2026-11-21T10:00:00.123Z `, `job step [2026-11-21T10:00:00Z] `, `10:00:05 `,
-/// `#12 10.35 `, `wrk_1  | `.
+/// Removes the prefixes of CI and containers: `2026-11-21T10:00:00.123Z `, `job step [2026-11-21T10:00:00Z]
+/// `, `10:00:05 `, `#12 10.35 `, `wrk_1  | `.
 fn without_stamp(text: &str) -> &str {
     let text = behind_stamp(text).filter(|rest| !rest.is_empty()).unwrap_or(text);
     match text.split_once(" | ") {
@@ -102,7 +103,7 @@ fn without_stamp(text: &str) -> &str {
     }
 }
 
-/// What follows a time at the beginning, or a date with a time among the first words.
+/// The rest after a time at the beginning, or after a date with a time among the first words.
 fn behind_stamp(text: &str) -> Option<&str> {
     let shaped = |word: &str, shape: &str| {
         let fits = |(byte, of)| if of == b'd' { u8::is_ascii_digit(byte) } else { *byte == of };
@@ -122,7 +123,7 @@ fn behind_stamp(text: &str) -> Option<&str> {
     if first.len() > 1 && first.starts_with('#') && shaped(&first[1..], "d") && seconds {
         return Some(third.trim_start());
     }
-    // GitLab tells the stream behind it: `01O`.
+    // GitLab adds the stream after it: `01O`.
     let stream = |word: &&str| word.len() == 3 && shaped(word, "dd") && word.ends_with(['O', 'E']);
     let mut words = text.split(' ').take(STAMP_WORDS_MAX);
     let stamp = words.find(|word| shaped(word.trim_start_matches('['), "dddd-dd-ddTdd:dd:dd"))?;
@@ -137,7 +138,7 @@ fn is_container(name: &str) -> bool {
     named && numbered && name.chars().all(plain)
 }
 
-/// Takes off the marks of quotes in Markdown and mail.
+/// Removes quote marks of Markdown and mail.
 fn without_quote(text: &str) -> &str {
     let mut text = text;
     while let Some(rest) = text.strip_prefix('>') {
@@ -149,7 +150,7 @@ fn without_quote(text: &str) -> &str {
     text
 }
 
-/// Takes off the frame of a table with one column.
+/// Removes the frame of a table with one column.
 fn without_cells(text: &str) -> &str {
     match text.strip_prefix('|') {
         Some(inner) => inner.trim_end_matches('|').trim(),

@@ -1,11 +1,13 @@
-//! Requests of logs by how often they came: those that differ in an id or a number alone are one, with rows of what was there.
+//! Requests of logs by frequency: requests that differ only in an ID or a number are merged, with rows of the
+//! values.
 //!
 //! ```text
 //! GET /item/7?page=2&q=red+shoes  ┐                     GET /item/{id}?page={page}&q=x     weight 2
 //! GET /item/12?page=1&q=hats      ┘                     rows: 7,2  12,1
 //! ```
-//! Values of queries are masked but for small numbers, unless they are asked for; what looks like a secret always is. Memory is bounded however
-//! long a log is. It must not write files, or know how a mix file looks.
+//! Values of queries are masked except for small numbers, unless they are requested. Values that look like a
+//! secret are always masked. Memory is limited for logs of any length. This module writes no files and does
+//! not know the mix format.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufRead};
@@ -13,69 +15,70 @@ use std::mem::take;
 
 use crate::traffic::{self, Asked};
 
-/// Different requests that are counted at a time. Beyond it the rarest are forgotten (lossy counting, Manku and Motwani 2002).
+/// Maximum different requests counted at a time. Beyond it the rarest are dropped (lossy counting, Manku and
+/// Motwani 2002).
 const KINDS_MAX: usize = 50_000;
-/// Rows kept of one request, and of all.
+/// Maximum stored rows of one request, and of all requests.
 const ROWS_MAX: usize = 10_000;
 const ROWS_IN_ALL_MAX: usize = 500_000;
-/// Longer targets are no requests that servers take.
+/// Longer targets are not accepted by servers.
 const TARGET_BYTES_MAX: usize = 8 << 10;
-/// Longer texts that mix letters and digits are taken for tokens.
+/// Longer texts that mix letters and digits are treated as tokens.
 const TOKEN_CHARS_MIN: usize = 24;
-/// Numbers of more digits may be somebody's.
+/// Numbers with more digits may be personal data.
 const OPEN_DIGITS_MAX: usize = 4;
-/// In place of a value that is masked.
+/// Replacement of a masked value.
 const MASK: &str = "x";
-/// Statuses of fewer responses than one in so many are accidents.
+/// Statuses of fewer than one in n responses are ignored as accidental.
 const STATUS_SHARE: u64 = 100;
-/// Entries that are no requests and are told by their number.
+/// Maximum number of invalid entries reported with their number.
 const BAD_TOLD_MAX: usize = 5;
 
-/// What is kept of the requests.
+/// Which parts of the requests to keep.
 #[derive(Clone, Copy)]
 pub struct Choice {
-    /// Requests that may change something, too.
+    /// Keep requests with unsafe methods, too.
     pub with_unsafe: bool,
-    /// Values of queries as they are, and paths with what looks like a token.
+    /// Keep values of queries unmasked, and paths that contain a token.
     pub with_values: bool,
-    /// Whether what has this name is a secret.
+    /// Whether a value with this name is a secret.
     pub is_secret: fn(&str) -> bool,
 }
 
-/// Requests that differ in values alone.
+/// Requests that differ only in values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Kind {
-    /// In capitals.
+    /// In upper case.
     pub method: String,
-    /// Path and query; `{column}` stands for a value where there are rows.
+    /// Path and query. If there are rows, `{column}` stands for a value.
     pub path: String,
-    /// How often it came.
+    /// Number of requests.
     pub count: u64,
-    /// Names of what differs.
+    /// Names of the differing values.
     pub columns: Vec<String>,
-    /// What was there, each row as often as it came, or evenly chosen where that is too often.
+    /// Rows of values, one per request, or evenly sampled if there are too many.
     pub rows: Vec<Vec<String>>,
-    /// Statuses of its responses that are no accidents.
+    /// Statuses of its responses, without accidental ones.
     pub statuses: Vec<u16>,
-    /// Every so many is kept as a row.
+    /// One in n requests is stored as a row.
     stride: u64,
     seen: BTreeMap<u16, u64>,
 }
 
-/// What was left out, and why.
+/// The omitted entries, by reason.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LeftOut {
-    /// Entries that are no request.
+    /// Entries that are not a request.
     pub bad: u64,
     /// The first of them: number and text.
     pub bad_first: Vec<(u64, String)>,
-    /// Requests that may change something, by method.
+    /// Requests with unsafe methods, by method.
     pub by_method: BTreeMap<String, u64>,
-    /// Requests with what looks like a token in their path.
+    /// Requests with a likely token in their path.
     pub with_token: u64,
-    /// Requests of other origins than the first one's.
+    /// Requests of other origins than that of the first request.
     pub elsewhere: u64,
-    /// Requests that came more rarely than those that were taken.
+    /// Requests that are less frequent than the included ones.
     pub rare: u64,
 }
 
@@ -84,33 +87,33 @@ pub struct Mix {
     choice: Choice,
     kinds: HashMap<String, Kind>,
     rows: usize,
-    /// Kinds that came no more often than that were forgotten.
+    /// Requests that occurred at most this number of times were dropped.
     forgotten: u64,
-    /// Of the first request, where it tells that.
+    /// Origin of the first request, if it has one.
     origin: Option<String>,
-    /// Names of queries' values that were masked, and how often.
+    /// Names of masked query values, and their number.
     pub masked: BTreeMap<String, u64>,
-    /// What was left out.
+    /// The omitted entries.
     pub left_out: LeftOut,
-    /// When the requests came.
+    /// The times of the requests.
     pub span: Span,
 }
 
-/// When requests came, in seconds since 1970.
+/// Times of requests, in seconds since 1970.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Span {
-    /// The first and the last, where times are known.
+    /// The first and the last, if times are known.
     pub ends_s: Option<(f64, f64)>,
-    /// Requests with a time, those that were left out included.
+    /// Number of requests with a time, including omitted ones.
     pub count: u64,
-    /// Most in one second.
+    /// Maximum in one second.
     pub busiest: u64,
     second: i64,
     in_second: u64,
 }
 
 impl Mix {
-    /// None so far.
+    /// An empty mix.
     pub fn new(choice: Choice) -> Mix {
         Mix {
             choice,
@@ -124,10 +127,10 @@ impl Mix {
         }
     }
 
-    /// Takes in a file, and says of which form it is.
+    /// Adds a file, and returns the name of its format.
     ///
     /// # Errors
-    /// If it cannot be read, or has no known form.
+    /// Returns an error if it cannot be read, or has an unknown format.
     pub fn read(&mut self, source: &mut dyn BufRead) -> io::Result<&'static str> {
         traffic::read(source, &mut |(number, entry)| match entry {
             Ok(asked) if asked.target.starts_with('/') && asked.target.len() <= TARGET_BYTES_MAX => {
@@ -138,7 +141,7 @@ impl Mix {
         })
     }
 
-    /// The most frequent ones, at most so many, the most frequent first.
+    /// The most frequent requests, at most `kinds_max`, sorted by frequency.
     pub fn finish(&mut self, kinds_max: usize) -> Vec<Kind> {
         let mut kinds: Vec<Kind> = take(&mut self.kinds).into_values().collect();
         kinds.sort_by(|one, other| {
@@ -176,7 +179,7 @@ impl Mix {
             return;
         }
         for name in template.masked {
-            // Names are the clients', and may be without number.
+            // Names come from clients, so their number may be unlimited.
             if self.masked.len() < 100 || self.masked.contains_key(&name) {
                 *self.masked.entry(name).or_default() += 1;
             }
@@ -197,7 +200,7 @@ impl Mix {
         }
     }
 
-    /// Makes room: the rarest kinds go, until half of the room is free.
+    /// Drops the rarest requests until half of the space is free.
     fn forget(&mut self) {
         while self.kinds.len() > KINDS_MAX / 2 {
             self.forgotten += 1;
@@ -223,7 +226,7 @@ impl Span {
         (self.second, self.busiest) = (second, self.busiest.max(self.in_second));
     }
 
-    /// Requests per second, on average; `None` where they came within less than ten seconds.
+    /// Mean requests per second. `None` if they came within less than ten seconds.
     pub fn per_s(&self) -> Option<f64> {
         let (first, last) = self.ends_s?;
         (last - first >= 10.0).then(|| self.count as f64 / (last - first + 1.0))
@@ -250,17 +253,17 @@ impl Kind {
 
     fn finished(mut self) -> Kind {
         let least = self.count.div_ceil(STATUS_SHARE);
-        // A list of statuses refuses all others, and what is a success is one however rare.
+        // A list of statuses excludes all others, so a success is included even if it is rare.
         let counts = |(status, count): &(&u16, &u64)| **count >= least || (200..300).contains(*status);
         let often = self.seen.iter().filter(counts).map(|(status, _)| match status {
-            // Nothing that is sent from here asks whether something has changed, or for a part.
+            // Replayed requests are neither conditional nor for a part.
             206 | 304 => 200,
             status => *status,
         });
         self.statuses = often.filter(|status| matches!(status, 200..=399 | 404 | 410)).collect();
         self.statuses.sort_unstable();
         self.statuses.dedup();
-        // Where nothing differs there is nothing to draw.
+        // If nothing differs there is nothing to draw.
         if self.rows.windows(2).all(|pair| pair[0] == pair[1]) {
             let row = self.rows.pop().unwrap_or_default();
             for (column, value) in self.columns.drain(..).zip(row) {
@@ -272,7 +275,7 @@ impl Kind {
     }
 }
 
-/// A target with what differs taken out.
+/// A target with its differing parts replaced.
 #[derive(Default)]
 struct Template {
     path: String,
@@ -299,7 +302,7 @@ impl Template {
     }
 
     fn segment(&mut self, segment: &str) {
-        // What follows a semicolon is a session's number, if anything (RFC 3986, section 3.3).
+        // The part after a semicolon is a session ID, if anything (RFC 3986, section 3.3).
         let segment = segment.split(';').next().unwrap_or_default();
         let (stem, end) = segment.split_at(segment.find('.').unwrap_or(segment.len()));
         let is_signed = decoded(end, false).is_some_and(|end| is_token(end.trim_start_matches('.')));
@@ -320,7 +323,7 @@ impl Template {
         let is_open =
             |text: &str| text.len() <= OPEN_DIGITS_MAX && text.bytes().all(|byte| byte.is_ascii_digit());
         let Some((name, value)) = pair.split_once('=') else {
-            // A word is a flag; what else stands there without a name may be anything.
+            // A word is a flag. Other text without a name may be anything.
             let is_word = pair.bytes().all(|byte| byte.is_ascii_alphabetic() || b"-_".contains(&byte));
             let is_kept = choice.with_values && decoded(pair, true).is_some_and(|text| !is_token(&text));
             if is_kept || is_open(pair) || is_word && pair.len() < TOKEN_CHARS_MIN {
@@ -360,7 +363,7 @@ impl Template {
     }
 }
 
-/// What names one thing of many: a number, a UUID, or a hash.
+/// Whether a text identifies one of many items: a number, a UUID, or a hash.
 fn is_id(text: &str) -> bool {
     let hex = || text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
@@ -369,8 +372,8 @@ fn is_id(text: &str) -> bool {
         || (hex() && (12..TOKEN_CHARS_MIN + 1).contains(&text.len()) && digits > 0 && !text.contains('-'))
 }
 
-/// What is somebody's, probably: an address of electronic mail; or what is long with capitals, small letters and digits in a muddle, unless
-/// it ends as files do.
+/// Whether a text is probably personal: an email address, or a long mixture of upper case, lower case and
+/// digits without a file extension.
 fn is_token(segment: &str) -> bool {
     let has_ending = segment.rsplit_once('.').is_some_and(|(_, end)| end.len() <= 5);
     let is_of = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~=".contains(&byte);
@@ -378,19 +381,21 @@ fn is_token(segment: &str) -> bool {
     let pairs = || segment.as_bytes().windows(2).filter(|pair| pair.iter().all(u8::is_ascii_alphanumeric));
     let mixed = pairs().filter(|pair| class(pair[0]) != class(pair[1])).count();
     let numbers = pairs().filter(|pair| class(pair[0]).0 != class(pair[1]).0).count();
-    // Of random letters and digits about half of the neighbours are of two kinds, of words that begin with capitals a third.
+    // In random letters and digits about half of the neighbours differ in class, in capitalised words a
+    // third.
     let is_muddle = numbers >= 4 || mixed * 8 >= segment.len() * 3;
     let is_long = segment.len() >= TOKEN_CHARS_MIN && segment.bytes().all(is_of);
     segment.contains('@') || is_long && is_muddle && !has_ending
 }
 
-/// Of `%41` the `A`; `None` where that is no text.
+/// Decodes percent-encoding, such as `%41` to `A`. `None` if the result is not text.
 fn decoded(text: &str, in_query: bool) -> Option<String> {
     let text = if in_query { text.replace('+', " ") } else { text.to_owned() };
     String::from_utf8(model::text::percent_decoded(&text)).ok()
 }
 
-/// A text of a target as it may be sent: what is no visible ASCII, and braces, which would be placeholders, as `%XX`.
+/// A text of a target in sendable form: bytes outside visible ASCII, and braces, which would be placeholders,
+/// as `%XX`.
 fn plain(text: &str) -> String {
     percent(text, |byte| byte.is_ascii_graphic() && !b"{}\"\\<>^`|".contains(&byte))
 }
@@ -449,7 +454,7 @@ mod tests {
         assert_eq!(kinds[1].rows, [["7", "1"], ["12", "2"]]);
         assert_eq!((mix.left_out.with_token, mix.left_out.rare), (3, 1));
         assert_eq!(mix.masked, [("q".to_owned(), 2), ("token".to_owned(), 1)].into());
-        // What has no name may be anything, and so may what follows an id.
+        // A part without a name may be anything, and so may the text after an ID.
         let (mix, kinds) = read(
             &log(&[
                 "/invite?6f1c9aQ7DKYhQYyrcW",
@@ -461,7 +466,7 @@ mod tests {
         );
         assert_eq!([&*kinds[0].path, &*kinds[1].path], ["/invite?x", "/a?debug"]);
         assert_eq!((mix.left_out.with_token, mix.masked["a value without a name"]), (1, 2));
-        // A secret stays one.
+        // A secret stays masked.
         assert!(!is_token("MyVeryLongDocumentationPageName") && !is_token("how-to-build-a-house-in-2024"));
         let (mix, kinds) = read(&log(&["/s?q=a%26b&token=1234", "/s?q=%C3%BC&token=99"]), true);
         assert_eq!(kinds[0].path, "/s?q={q}&token=x");

@@ -1,20 +1,20 @@
 //! Numbers as tools and people write them: `1,234.5`, `1.234,5`, `12.3k`, `1m2.5s`, `85.00MB`.
 //!
-//! It gives finite numbers from 0 up, and none where the text is anything else (`nan`, `-`, `1e999`).
+//! Returns finite, non-negative numbers, and None for any other text (`nan`, `-`, `1e999`).
 
 /// Longer than any number that a tool prints.
 const NUMBER_CHARS_MAX: usize = 40;
 
-/// What a single mark before exactly three digits is: `1,234`.
+/// The meaning of a single mark before exactly three digits: `1,234`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lone {
-    /// The tool prints three or more decimals and sets no thousands apart.
+    /// The tool prints three or more decimals and no thousands separators.
     Decimal,
-    /// The tool sets thousands apart, or prints no such number.
+    /// The tool prints thousands separators, or no such number.
     Thousands,
 }
 
-/// A number with decimal point or comma, thousands set apart or not.
+/// Parses a number with a decimal point or comma, with or without thousands separators.
 pub fn figure(text: &str, lone: Lone) -> Option<f64> {
     let text = text.trim();
     let allowed = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '\'' | '_' | ' ');
@@ -34,26 +34,26 @@ pub fn figure(text: &str, lone: Lone) -> Option<f64> {
     digits.parse::<f64>().ok().filter(|number| number.is_finite())
 }
 
-/// Where the decimal mark stands, if there is one.
+/// Position of the decimal mark, if there is one.
 fn decimal_mark(text: &str, lone: Lone) -> Option<usize> {
     let marks: Vec<(usize, char)> = text.char_indices().filter(|(_, c)| matches!(c, '.' | ',')).collect();
     let (last, sign) = *marks.last()?;
     let alike = marks.iter().filter(|(_, c)| *c == sign).count();
-    // A point is the decimal mark everywhere these tools come from, as is the last of two different marks.
+    // A point is the decimal mark for all these tools, as is the last of two different marks.
     let is_lone = marks.len() == 1 && sign == ',' && text.len() - last == 4 && (1..=3).contains(&last);
-    // The same mark twice sets thousands apart.
+    // Two identical marks are thousands separators.
     let is_thousands = alike > 1 || is_lone && lone == Lone::Thousands;
     (!is_thousands).then_some(last)
 }
 
-/// The leading number of a token and what follows it: `12.5ms` is `12.5` and `ms`.
+/// The leading number of a token and the rest: `12.5ms` is `12.5` and `ms`.
 pub fn split_unit(token: &str) -> (&str, &str) {
     let end =
         token.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '\''))).unwrap_or(token.len());
     token.split_at(end)
 }
 
-/// A length of time with its units, in microseconds: `812us`, `1.50m`, `1m2.5s`.
+/// A duration with its units, in microseconds: `812us`, `1.50m`, `1m2.5s`.
 pub fn micros(text: &str, lone: Lone) -> Option<f64> {
     let mut rest = text.trim();
     let mut total = 0.0;
@@ -71,7 +71,7 @@ pub fn micros(text: &str, lone: Lone) -> Option<f64> {
     None
 }
 
-/// The same as a program prints it that sets no thousands apart.
+/// The same for programs that print no thousands separators.
 pub fn us(text: &str) -> Option<f64> {
     micros(text, Lone::Decimal)
 }
@@ -86,7 +86,7 @@ pub fn decimal(text: &str) -> Option<f64> {
     figure(text, Lone::Decimal)
 }
 
-/// Microseconds of a unit of time.
+/// Microseconds per unit of time.
 pub fn unit_us(unit: &str) -> Option<f64> {
     Some(match unit {
         "ns" => 1e-3,
@@ -100,7 +100,8 @@ pub fn unit_us(unit: &str) -> Option<f64> {
     })
 }
 
-/// A size with its unit, in bytes; `kilo` is what the tool means by `KB` without an `i`: 1000, as on a disk, or 1024.
+/// A size with its unit, in bytes. `kilo` is the tool's meaning of `KB` without an `i`: 1000, as on a disk,
+/// or 1024.
 pub fn bytes(text: &str, kilo: f64) -> Option<f64> {
     let (number, unit) = split_unit(text.trim());
     let unit = unit.trim();
@@ -125,7 +126,7 @@ pub fn count(text: &str) -> Option<(u64, bool)> {
     (value <= 1e15).then_some((value.round() as u64, rounded))
 }
 
-/// A whole number, thousands set apart or not.
+/// A whole number, with or without thousands separators.
 pub fn whole(text: &str) -> Option<u64> {
     count(text).filter(|(_, rounded)| !rounded).map(|(value, _)| value)
 }

@@ -1,6 +1,6 @@
-//! Bytes into lines: of any length, in UTF-8 or UTF-16, with any line ends; what is kept at a time is bounded.
+//! Splits bytes into lines: of any length, in UTF-8 or UTF-16, with any line ends, in limited memory.
 //!
-//! It must not know what a line means.
+//! This module does not interpret lines.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::run::Run;
 
 /// The rest of a longer line is dropped. The longest line of a tool is JSON without line breaks, some ten kB.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
-/// Runs kept of one file.
+/// Maximum number of runs stored per file.
 pub const RUNS_MAX: usize = 10_000;
 
-/// What is known of a file beside its runs.
+/// Information about a file beside its runs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Transcript {
     /// Its name, as given.
@@ -24,21 +24,21 @@ pub struct Transcript {
     pub bytes: u64,
     /// Lines read.
     pub lines: u64,
-    /// Whether it has more runs than are kept.
+    /// Whether it has more runs than the maximum.
     pub too_many_runs: bool,
-    /// Tools whose output is there and is not read.
+    /// Unsupported tools whose output it contains.
     pub unread: BTreeSet<&'static str>,
-    /// Whether it holds bytes that no text has.
+    /// Whether it contains bytes that do not occur in text.
     pub binary: bool,
-    /// The first line that speaks of compression, where no run does.
+    /// The first line that mentions compression, if no run does.
     pub speaks_of_compression: Option<u64>,
-    /// What code and configuration around the runs lack.
+    /// Missing settings in code and configuration around the runs.
     #[serde(skip)]
     pub pasted: Pasted,
 }
 
 impl Transcript {
-    /// In words, of which tools the output is not read.
+    /// A message that names the unsupported tools.
     pub fn not_read(&self) -> String {
         let tools: Vec<&str> = self.unread.iter().copied().collect();
         format!("output of {} is there, and is not read", tools.join(", "))
@@ -51,7 +51,7 @@ pub struct Reader {
     assembler: Assembler,
     line: Vec<u8>,
     encoding: Option<Encoding>,
-    /// The first byte of a pair in UTF-16, or of the mark before the text.
+    /// The first byte of a UTF-16 pair, or of the byte order mark.
     held: Vec<u8>,
 }
 
@@ -63,19 +63,19 @@ enum Encoding {
 }
 
 impl Reader {
-    /// A reader for a file of this name.
+    /// Creates a reader for a file with this name.
     pub fn new(file: &str) -> Self {
         let assembler = Assembler::new(file);
         Self { assembler, line: Vec::new(), encoding: None, held: Vec::new() }
     }
 
-    /// Takes the next piece of the file.
+    /// Adds the next piece of the file.
     pub fn feed(&mut self, piece: &[u8]) {
         self.assembler.about.bytes += piece.len() as u64;
         if self.encoding.is_some() {
             return self.text(piece);
         }
-        // The mark before the text may come in pieces.
+        // The byte order mark may arrive in pieces.
         self.held.extend_from_slice(piece);
         if self.held.len() >= 2 {
             self.begin();
@@ -115,7 +115,7 @@ impl Reader {
             self.held.push(*byte);
             let [one, other] = self.held[..] else { continue };
             self.held.clear();
-            // Halves of rare characters are of no use here.
+            // Surrogates of rare characters are not needed here.
             let c = char::from_u32(unit([one, other]).into()).unwrap_or(char::REPLACEMENT_CHARACTER);
             if c == '\n' {
                 self.end_line();
@@ -135,7 +135,7 @@ impl Reader {
         self.assembler.about.binary |= self.line.contains(&0);
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(&line);
-        // A carriage return alone is a progress bar that was written over, or the line end of an old system.
+        // A single carriage return is an overwritten progress bar, or an old line end.
         let mut parts = text.split('\r').filter(|part| !part.trim().is_empty()).peekable();
         if parts.peek().is_none() {
             self.assembler.line("");
@@ -143,11 +143,11 @@ impl Reader {
         parts.for_each(|part| self.assembler.line(part));
         self.line = line;
         self.line.clear();
-        // One long line must not hold its memory to the end.
+        // One long line must not keep its memory until the end.
         self.line.shrink_to(1 << 16);
     }
 
-    /// The runs that were found, and what else is known of the file.
+    /// Returns the runs, and the information about the file.
     pub fn finish(mut self) -> (Transcript, Vec<Run>) {
         if self.encoding.is_none() {
             self.begin();

@@ -1,7 +1,7 @@
-//! The load generators whose output is read, and whose command lines are understood: one table, and a file for each of them.
+//! The load generators with supported output and command lines: one table, and a file for each.
 //!
-//! A new one is a variant of [`Tool`], a row of the table and a file. Which lines are whose, how a tool counts and what it sends is
-//! told in its file, and only there; what the figures are worth is not.
+//! A new tool is a variant of [`Tool`], a row of the table and a file. Its lines, its counting and its
+//! requests are described only in its file. The quality of its figures is judged elsewhere.
 
 mod ab;
 mod autocannon;
@@ -19,7 +19,7 @@ use crate::draft::{Draft, Taken, keep};
 use crate::number::{self, Lone};
 use crate::run::Run;
 
-/// A load generator whose output is read.
+/// A load generator with supported output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tool {
@@ -44,7 +44,7 @@ pub enum Tool {
     Vegeta,
 }
 
-/// All of them, in the order of [`Tool`] and of the pages that list them.
+/// All tools, in the order of [`Tool`] and of the pages that list them.
 static TOOLS: [&Row; 9] = [
     &wrk::WRK,
     &wrk::WRK2,
@@ -57,7 +57,7 @@ static TOOLS: [&Row; 9] = [
     &vegeta::VEGETA,
 ];
 
-/// How the output of other tools begins, which is not read.
+/// First lines of unsupported tools.
 const UNREAD: [(&str, &str); 5] = [
     ("bombardier", "Bombarding "),
     ("siege", "** SIEGE "),
@@ -66,27 +66,27 @@ const UNREAD: [(&str, &str); 5] = [
     ("Gatling", "---- Global Information"),
 ];
 
-/// Whether a program is such a tool.
+/// Whether a program is an unsupported tool.
 pub(crate) fn is_unread(program: &str) -> bool {
     UNREAD.iter().any(|(name, _)| name.eq_ignore_ascii_case(program))
 }
 
-/// The tool that prints this line, where its output is not read.
+/// The unsupported tool that prints this line.
 pub(crate) fn unread(text: &str) -> Option<&'static str> {
     UNREAD.into_iter().find(|(_, first)| text.starts_with(first)).map(|(name, _)| name)
 }
 
-/// What the first line of a tool's output tells.
+/// Information from the first line of a tool's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Beginning {
-    /// Whether it can be no other tool's.
+    /// Whether it is unique to the tool.
     pub certain: bool,
     /// Whether it can only be the first line of a run.
     pub first: bool,
 }
 
 impl Beginning {
-    /// The first line, of this tool alone.
+    /// The first line, unique to this tool.
     pub const FIRST: Option<Beginning> = Some(Beginning { certain: true, first: true });
     /// The first line of several tools.
     pub const FIRST_OF_SEVERAL: Option<Beginning> = Some(Beginning { certain: false, first: true });
@@ -94,7 +94,7 @@ impl Beginning {
     pub const LATER: Option<Beginning> = Some(Beginning { certain: false, first: false });
 }
 
-/// What a flag means.
+/// The meaning of a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
     Connections,
@@ -102,7 +102,7 @@ pub(crate) enum Meaning {
     Duration,
     Requests,
     Rate,
-    /// A rate for each connection.
+    /// A rate per connection.
     RateEach,
     Pipelining,
     Header,
@@ -111,31 +111,31 @@ pub(crate) enum Meaning {
     NoCompression,
 }
 
-/// What a tool's requests per second are.
+/// The definition of a tool's requests per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RateOf {
-    /// Requests over the time, whatever became of them.
+    /// Requests per time, regardless of their result.
     Requests,
-    /// Responses of any status over the time.
+    /// Responses of any status per time.
     Responses,
-    /// Successes over the time.
+    /// Successes per time.
     Successes,
-    /// The mean of samples, one a second.
+    /// The mean of samples, one per second.
     Samples,
 }
 
-/// What decides when a request is sent.
+/// The trigger for sending a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// The response before it; a rate where a flag gives one.
+    /// The previous response, or a rate if a flag sets one.
     Responses,
-    /// Always a rate; what is printed is the rate that was reached.
+    /// Always a rate. The output contains the achieved rate.
     Rate,
-    /// A script, which may do more than one request.
+    /// A script, which may send more than one request.
     Script,
 }
 
-/// What has to divide what, so that the tool does all that it was asked for.
+/// A divisibility requirement for the tool to do all that was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Divides {
     Nothing,
@@ -143,46 +143,49 @@ pub(crate) enum Divides {
     RequestsByConnections,
 }
 
-/// A tool: what it prints and takes, how it counts and what it sends, checked on the wire or in its source; docs/audit.md has the
-/// versions. All of it is pure: text goes in, values come out.
+/// A tool: its output and command lines, its counting and its requests, verified on the wire or in its
+/// source. docs/audit.md has the versions. All functions are pure.
 pub(crate) struct Row {
     pub tool: Tool,
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
     /// Whether a line may begin its output.
     pub begins: Begins,
-    /// Puts a line into the run under way.
+    /// Adds a line to the current run.
     pub take: Take,
-    /// Another tool that prints the same, so that only a command line tells the two apart.
+    /// Another tool with the same output, so that only a command line distinguishes them.
     pub prints_as: Option<Tool>,
-    /// Whether the line is all that it prints where it cannot even connect. The flag: its command line stands above.
+    /// Whether the line is its whole output if it cannot connect. The flag says that its command line stands
+    /// above.
     pub fails_alone: fn(&str, bool) -> bool,
-    /// The run that a JSON value is, if the tool wrote it; and the keys, with their quotes, that together tell its JSON from that of others.
+    /// Converts a JSON value into a run, if the tool wrote it. The keys, with their quotes, together identify
+    /// its JSON.
     pub json: Option<(FromJson, &'static [&'static str])>,
-    /// What its command line, without its name, means as one of `proofload load`, and one that is understood, for a hint.
+    /// Translates its command line, without its name, into one of `proofload load`. With a valid example, for
+    /// a hint.
     pub translate: Option<(Translate, &'static str)>,
-    /// The flags that matter, the short ones by their letter.
+    /// The relevant flags, short ones by their letter.
     pub flags: &'static [(&'static [&'static str], Meaning)],
-    /// Whether long names stand behind one dash, as Go's flags do.
+    /// Whether long names have one dash, as Go's flags do.
     pub long_behind_one_dash: bool,
-    /// Connections that it opens unless told how many; of tools that take a rate for each.
+    /// Default number of connections, for tools with a rate per connection.
     pub connections: u64,
-    /// Words that follow its name where it loads something.
+    /// Words after its name that start a load.
     pub verbs: &'static [&'static str],
-    /// Whether it is mostly the end of a pipe, all of which is then its command line.
+    /// Whether it is usually the end of a pipe, all of which is then its command line.
     pub reads_pipe: bool,
-    /// Whether it sends Accept-Encoding unasked.
+    /// Whether it sends Accept-Encoding by default.
     pub sends_accept_encoding: bool,
-    /// Whether its bytes are those of unpacked content.
+    /// Whether it counts bytes of decoded content.
     pub counts_unpacked_bytes: bool,
-    /// Whether requests that timed out are among its requests.
+    /// Whether requests that timed out are included in its requests.
     pub counts_timeouts: bool,
-    /// What becomes of responses that took longer than its limit, where that needs telling.
+    /// The handling of responses that exceeded its limit, if it is unusual.
     pub late_responses: Option<&'static str>,
     pub rate_of: RateOf,
     pub pace: Pace,
     pub divides: Divides,
-    /// Whether it speaks HTTP/1.0, and closes connections unless told not to.
+    /// Whether it uses HTTP/1.0, and closes connections by default.
     pub http_1_0: bool,
     /// Whether it prints lines that look like headings while it runs.
     pub prints_headings: bool,
@@ -193,7 +196,7 @@ type Take = fn(&str, &mut Draft) -> Taken;
 type FromJson = fn(&Value) -> Option<Run>;
 type Translate = fn(&[String]) -> Result<Translation, Refusal>;
 
-/// A tool of which holds what holds for most.
+/// A row with the most common values.
 const fn usual(tool: Tool, name: &'static str, begins: Begins, take: Take) -> Row {
     Row {
         tool,
@@ -222,30 +225,30 @@ const fn usual(tool: Tool, name: &'static str, begins: Begins, take: Take) -> Ro
 }
 
 impl Tool {
-    /// All of them, in the order in which pages list them.
+    /// All tools, in the order in which pages list them.
     pub fn all() -> impl Iterator<Item = Tool> {
         TOOLS.iter().map(|row| row.tool)
     }
 
-    /// Those whose command lines are understood.
+    /// The tools with supported command lines.
     pub fn compatible() -> impl Iterator<Item = Tool> {
         TOOLS.iter().filter(|row| row.translate.is_some()).map(|row| row.tool)
     }
 
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// A command line of it, without its name, that is understood; `None` where none is.
+    /// A valid command line without its name. `None` if they are not supported.
     pub fn example(self) -> Option<&'static str> {
         self.row().translate.map(|(_, example)| example)
     }
 
-    /// What its command line, without its name, means as one of `proofload load`.
+    /// Translates its command line, without its name, into one of `proofload load`.
     ///
     /// # Errors
-    /// What of it cannot be done or is none of that tool's, with what to do instead.
+    /// Returns an error with a hint for unsupported or invalid options.
     pub fn translate(self, arguments: &[String]) -> Result<Translation, Refusal> {
         match self.row().translate {
             Some((translate, _)) => translate(arguments),
@@ -268,14 +271,14 @@ pub(crate) fn is_first(text: &str) -> bool {
     TOOLS.iter().filter_map(|row| (row.begins)(text)).any(|beginning| beginning.first)
 }
 
-/// The tool whose output begins with this line, as far as can be told, and whether it can be no other's.
+/// The tool whose output probably begins with this line, and whether the line is unique to it.
 pub(crate) fn begins(text: &str) -> Option<(Tool, bool)> {
     let found = || TOOLS.iter().filter_map(|row| Some((row.tool, (row.begins)(text)?.certain)));
     found().find(|(_, certain)| *certain).or_else(|| found().next())
 }
 
-/// The tool that printed this line and nothing else, because it could not connect. `commanded` is the one whose command line
-/// stands above.
+/// The tool that printed only this line, because it could not connect. `commanded` is the tool of the command
+/// line above.
 pub(crate) fn fails_alone(text: &str, commanded: Option<Tool>) -> Option<Tool> {
     let named = |tool: Tool| commanded.is_some_and(|commanded| commanded.prints_as(tool));
     TOOLS.iter().find(|row| (row.fails_alone)(text, named(row.tool))).map(|row| row.tool)
@@ -296,19 +299,20 @@ pub(crate) fn from_json(value: &Value) -> Option<Run> {
     Some(run)
 }
 
-/// The tool that JSON which ends too early comes from, by its keys.
+/// The tool that wrote truncated JSON, identified by its keys.
 pub(crate) fn json_tool(text: &str) -> Option<Tool> {
     let wrote = |row: &&&Row| row.json.is_some_and(|(_, keys)| keys.iter().all(|key| text.contains(key)));
     TOOLS.iter().find(wrote).map(|row| row.tool)
 }
 
-/// The counts of an object in a JSON value, by their names.
+/// The counts of an object in a JSON value, by name.
 fn counts_at<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = (&'v str, u64)> {
     let counts = value.get(key).and_then(Value::as_object).into_iter().flatten();
     counts.map(|(name, count)| (name.as_str(), count_at(count, &[]).unwrap_or(0)))
 }
 
-/// The run of a JSON value, once its quantiles are read: those of `times` whose keys name them, each in so many microseconds.
+/// Completes the run of a JSON value. Adds the quantiles of `times` whose keys name them, with `us`
+/// microseconds per unit.
 fn ended<'k>(
     mut draft: Draft,
     times: &'k Value,
@@ -324,7 +328,7 @@ fn ended<'k>(
     draft.finish()
 }
 
-/// `1234 requests in 10.01s, 5.00MB read` of wrk; autocannon puts a blank before the unit, and wrk none.
+/// `1234 requests in 10.01s, 5.00MB read` of wrk. autocannon puts a blank before the unit, wrk does not.
 fn is_total(text: &str, blank: bool) -> bool {
     let size = text.strip_suffix(" read").and_then(|rest| rest.rsplit_once(", ")).map(|(_, size)| size);
     text.starts_with(|c: char| c.is_ascii_digit())
@@ -332,7 +336,7 @@ fn is_total(text: &str, blank: bool) -> bool {
         && size.is_some_and(|size| size.contains(' ') == blank)
 }
 
-/// Takes what such a line says beside the number of requests.
+/// Reads the values of such a line except the number of requests.
 fn take_total(text: &str, draft: &mut Draft, lone: Lone, kilo: f64) {
     let us = between(text, " requests in ", ", ").and_then(|time| number::micros(time, lone));
     keep(&mut draft.run.duration_s, us.map(|us| us / 1e6));
@@ -340,7 +344,7 @@ fn take_total(text: &str, draft: &mut Draft, lone: Lone, kilo: f64) {
     draft.run.bytes = size.and_then(|size| number::bytes(size, kilo));
 }
 
-/// `Running 10s test @ http://…`, of wrk and autocannon alike: how long, or how many requests, and the address.
+/// `Running 10s test @ http://…`, of wrk and autocannon: the duration or number of requests, and the address.
 fn is_start(text: &str, draft: &mut Draft) -> bool {
     let Some(rest) = text.strip_prefix("Running ") else { return false };
     let Some((what, url)) = rest.split_once(" test @ ").or_else(|| rest.split_once(" warmup @ ")) else {
@@ -352,7 +356,7 @@ fn is_start(text: &str, draft: &mut Draft) -> bool {
     true
 }
 
-/// Counts that stand with their names between others, such as `read 3, write 4` or `3 read, 4 write`.
+/// Counts with their names, such as `read 3, write 4` or `3 read, 4 write`.
 fn named_counts(text: &str, count_first: bool) -> impl Iterator<Item = (&str, Option<u64>)> {
     text.split([',', ':']).filter_map(move |part| {
         let (one, other) = part.trim().split_once(' ')?;
@@ -372,19 +376,19 @@ fn count_at(value: &Value, path: &[&str]) -> Option<u64> {
     whole(at(value, path)?)
 }
 
-/// A figure as a count, which is none beyond what any tool counts.
+/// A figure as a count. None if it exceeds any plausible count.
 fn whole(number: f64) -> Option<u64> {
     (number <= 1e15).then_some(number.round() as u64)
 }
 
-/// `words` between two others in a text: `between("a 5 b", "a", "b")` is `5`.
+/// The text between two others: `between("a 5 b", "a", "b")` is `5`.
 fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(before)?;
     let (found, _) = rest.split_once(after)?;
     Some(found.trim())
 }
 
-/// Whether a text begins with one of these, which strokes set apart.
+/// Whether a text begins with one of these, which are separated by `|`.
 fn starts(text: &str, beginnings: &str) -> bool {
     beginnings.split('|').any(|beginning| text.starts_with(beginning))
 }

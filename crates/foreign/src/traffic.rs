@@ -1,6 +1,6 @@
-//! What a service was asked for, by its access logs and by what browsers recorded: a file for each form.
+//! Requests to a service from access logs and browser recordings: a file for each format.
 //!
-//! Read once, line by line, in bounded memory. It must not decide which requests are worth sending again; that is [`Mix`](crate::Mix)'s.
+//! Read once, line by line, in limited memory. The choice of requests to replay is [`Mix`](crate::Mix)'s.
 
 mod combined;
 mod har;
@@ -8,40 +8,41 @@ mod json_lines;
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
-/// A longer line is no request: servers refuse such long ones themselves.
+/// A longer line is no request, because servers reject requests of that length.
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// So much is looked at to tell the form of a file, however a pipe cuts it.
+/// Number of bytes read to detect the format of a file, regardless of how a pipe splits it.
 const HEAD_BYTES: u64 = LINE_BYTES_MAX as u64;
 
-/// A request, as whoever received or sent it has written it down.
+/// A request, as recorded by its receiver or sender.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Asked {
-    /// In capitals.
+    /// In upper case.
     pub method: String,
     /// Path and query, beginning with `/`.
     pub target: String,
-    /// The status of its response, where that is known.
+    /// The status of its response, if known.
     pub status: Option<u16>,
-    /// When, in seconds since 1970, where that is known.
+    /// Its time in seconds since 1970, if known.
     pub at_s: Option<f64>,
-    /// Of whom, where the file has requests of several: scheme, host and port.
+    /// Scheme, host and port, if the file has requests to several origins.
     pub origin: Option<String>,
 }
 
-/// An entry of a file: its number, from 1, and a request, or the text that is none.
+/// An entry of a file: its number, from 1, and a request, or invalid text.
 pub(crate) type Entry<'a> = (u64, Result<Asked, &'a str>);
 
-/// Reads a line of a log.
+/// Parses a line of a log.
 type ReadLine = fn(&str) -> Option<Asked>;
 
-/// Reads a file of any form, tells each entry, and says of which form it is.
+/// Reads a file of any format, passes each entry to `tell`, and returns the name of the format.
 ///
 /// # Errors
-/// If it cannot be read, or has no known form; or what is wrong with a file that is only understood as a whole.
+/// Returns an error if it cannot be read, has an unknown format, or is invalid in a format that is parsed as
+/// a whole.
 pub(crate) fn read(source: &mut dyn BufRead, tell: &mut dyn FnMut(Entry<'_>)) -> io::Result<&'static str> {
     let mut begin = Vec::new();
     Read::take(&mut *source, HEAD_BYTES).read_to_end(&mut begin)?;
-    // Editors of some systems put a mark of the encoding first.
+    // Some editors write a byte order mark first.
     let begin = begin.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&begin);
     let unknown = |words: &str| Err(io::Error::new(ErrorKind::InvalidData, words));
     if begin.starts_with(&[0x1f, 0x8b]) {
@@ -49,9 +50,9 @@ pub(crate) fn read(source: &mut dyn BufRead, tell: &mut dyn FnMut(Entry<'_>)) ->
     }
     let head = String::from_utf8_lossy(begin).trim_start().to_owned();
     let mut source = begin.chain(source);
-    // The first request may be none: scanners send anything. Later ones tell.
+    // The first line may be no request, because scanners send anything. Later lines decide.
     let has = |read: ReadLine| head.lines().any(|line| read(line).is_some());
-    // Of a HAR file no line is a whole request.
+    // In a HAR file no line is a complete request.
     if head.starts_with('{') && has(json_lines::asked) {
         read_lines(&mut source, json_lines::asked, tell)?;
         return Ok("access log of JSON lines");

@@ -1,7 +1,6 @@
-//! Words that people use in headings and prose: of compression, of proxies, of repeats. In several languages, as far as
-//! the words are known.
+//! Words that people use in headings and prose about compression, proxies and repeats, in several languages.
 
-/// What a label says of compression.
+/// The statement of a label about compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     /// It names a content coding, or compression.
@@ -14,18 +13,18 @@ const COMPRESSION: &str = "compress komprim comprim comprimi сжат gzip defla
 const NOT: &str = "no none not without off non disabled disable uncompressed identity plain ohne keine kein nicht \
     unkomprimiert aus sans sin senza zonder без";
 
-/// What a text says of compression, if it speaks of it.
+/// The statement of a text about compression, if it mentions it.
 pub fn compression(text: &str) -> Option<Compression> {
     let says = if says_none(text) { Compression::Off } else { Compression::On };
     speaks_of_compression(&text.to_lowercase()).then_some(says)
 }
 
-/// Whether a text in lower case speaks of compression.
+/// Whether a text in lower case mentions compression.
 pub fn speaks_of_compression(lower: &str) -> bool {
     COMPRESSION.split(' ').any(|word| lower.contains(word))
 }
 
-/// Whether a label says by itself, without the word, that it is the side without.
+/// Whether a label denotes the side without, even without naming compression.
 pub fn says_none(text: &str) -> bool {
     let text = text.to_lowercase();
     words(&text).any(|word| is_in(NOT, word))
@@ -40,7 +39,7 @@ pub fn is_proxied(text: &str) -> bool {
     PROXY.split(' ').any(|word| text.contains(word)) && !says_none(&text) && !is_origin(&text)
 }
 
-/// Whether a label names the service behind it.
+/// Whether a label names the service behind the proxy.
 pub fn is_origin(text: &str) -> bool {
     let text = text.to_lowercase();
     words(&text).any(|word| is_in(ORIGIN, word))
@@ -56,7 +55,8 @@ const GENERIC: &str = "result|results|output|the output|the result|ergebnis|erge
     resultado|resultados|salida|risultati|results are|and the results|benchmark|wynik|результат|command|\
     befehl";
 
-/// A heading without what only counts repeats: `nginx, run 2` is `nginx`; nothing is left of `Second run` or `Results`.
+/// A heading without a repeat counter: `nginx, run 2` becomes `nginx`. `Second run` or `Results` become
+/// empty.
 pub fn without_repeat(heading: &str) -> String {
     let mut kept: Vec<&str> = heading.split_whitespace().collect();
     while strip_counter(&mut kept) {}
@@ -66,7 +66,7 @@ pub fn without_repeat(heading: &str) -> String {
     if is_generic { String::new() } else { text.to_owned() }
 }
 
-/// Takes one counter off the end: `run 2`, `#2`, `(run 2 of 3)`, `2nd run`.
+/// Removes one counter from the end: `run 2`, `#2`, `(run 2 of 3)`, `2nd run`.
 fn strip_counter(kept: &mut Vec<&str>) -> bool {
     let bare = |word: &str| {
         word.trim_matches(['(', ')', '[', ']', ',', ':', '.', '#', '-', '–', '—']).to_lowercase()
@@ -89,7 +89,7 @@ fn strip_counter(kept: &mut Vec<&str>) -> bool {
             4
         }
         [.., run, one] if repeat(run) && number(one) => 2,
-        // `Node 18 test` and `Option #2` name what was tried.
+        // `Node 18 test` and `Option #2` name a configuration.
         [.., one, run] if repeat(run) && ordinal(one) => 2,
         [one] if repeat(one) || ordinal(one) || one.contains('#') && number(one) => 1,
         _ => return false,
@@ -98,7 +98,7 @@ fn strip_counter(kept: &mut Vec<&str>) -> bool {
     true
 }
 
-/// A file's name without folder, ending and what only counts repeats: `logs/nginx-run2.txt` is `nginx`.
+/// A file's name without folder, extension and repeat counter: `logs/nginx-run2.txt` becomes `nginx`.
 pub fn file_stem(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = name.rsplit_once('.').map(|(stem, _)| stem).filter(|stem| !stem.is_empty()).unwrap_or(name);
@@ -109,7 +109,7 @@ pub fn file_stem(file: &str) -> String {
     before.map_or(stem, |before| before.trim_end_matches(['-', '_', '.', ' '])).to_owned()
 }
 
-/// Whether a word is one of a list with blanks between.
+/// Whether a word is in a list separated by blanks.
 fn is_in(list: &str, word: &str) -> bool {
     list.split(' ').any(|one| one == word)
 }

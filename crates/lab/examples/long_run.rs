@@ -1,10 +1,11 @@
-//! What a run of hours needs: the real dispatcher, record and analysis over a simulated environment, so that only they take time.
-//! `bench/knocks/results/2026-11-23-long-and-large.md` has its output.
+//! Resource use of runs of hours: the real dispatcher, record and analysis over a simulated environment, so
+//! that only these take time. `bench/knocks/results/2026-11-23-long-and-large.md` contains its output.
 //!
 //! ```text
 //! cargo run --release -p proofload-lab --example long_run [-- HOURS]
 //! ```
-//! Each run has an effect that nothing can decide, so that it goes on to the end. No load, and no clock but that of the figures.
+//! Each run has an effect that nothing can decide, so it continues to the end. There is no load, and the only
+//! clock is for the figures.
 
 #[allow(dead_code, unused_imports)]
 #[path = "../tests/environment/mod.rs"]
@@ -58,7 +59,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// A plan whose trials are so long that the most blocks a run can have take more than six hours.
+/// A plan with such long trials that the maximum number of blocks takes more than six hours.
 fn long(variants: usize, slices: u32) -> Plan {
     let mut plan = plan(variants);
     (plan.design.slices, plan.design.slice) = (Some(slices), Some(Duration::from_secs(1)));
@@ -66,10 +67,11 @@ fn long(variants: usize, slices: u32) -> Plan {
     plan
 }
 
-/// What a run took of this machine.
+/// Resources used by a run.
 #[derive(Default)]
 struct Costs {
-    /// CPU time of each block, all of which the lab itself takes; that of a busy machine is no longer.
+    /// CPU time of each block, all of which is used by the lab. Unlike elapsed time, it is not longer on a
+    /// busy machine.
     blocks: Vec<Duration>,
     concluding_max: Duration,
     /// Resident memory after an hour of the run and at its end, in bytes.
@@ -92,7 +94,7 @@ fn carried_out(plan: Plan, environment: &mut Simulated) -> Result<Costs> {
                 costs.resident[0] = resident_bytes();
             }
         }
-        // What is told after each block that counts.
+        // Reported after each block that counts.
         News::Progress(Progress::Concluded(_)) => {
             costs.blocks.push(cpu_time() - block_began);
             costs.concluding_max = costs.concluding_max.max(cpu_time() - concluding);
@@ -128,7 +130,7 @@ impl Costs {
     }
 }
 
-/// Of this thread: all happens on it.
+/// CPU time of this thread, which does all the work.
 fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))

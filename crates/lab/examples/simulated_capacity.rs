@@ -1,9 +1,11 @@
-//! Measures, by simulation, how far capacities are off and how often their intervals hold: the tables of docs/capacity.md.
+//! Measures by simulation the error of capacities and the coverage of their intervals: the tables of
+//! docs/capacity.md.
 //!
 //! ```text
 //! cargo run --release -p proofload-lab --example simulated_capacity [-- RUNS]
 //! ```
-//! Services are simulated queues; dispatcher, record and analysis are those of every run. Seeded. No load, no clock.
+//! Services are simulated queues. Dispatcher, record and analysis are those of every run. Seeded, without
+//! load or clock.
 
 #[allow(dead_code, unused_imports)]
 #[path = "../tests/environment/mod.rs"]
@@ -17,8 +19,9 @@ use environment::{Queue, QueueKind as Kind, Simulated, capacity_plan, finished, 
 const RUNS: u64 = 200;
 const SEED: u64 = 20_261_123;
 
-/// A service with its capacity within p99 < 50 ms: of exponential service by one server µ − ln(100) / 50 ms; with room for 26 requests, the
-/// rate at which 1 in 1,000 finds none; of the others by longer simulation.
+/// A service with its capacity for p99 < 50 ms: µ − ln(100) / 50 ms for exponential service by one server.
+/// With room for 26 requests, the rate at which 1 in 1,000 finds no room. For the others from a longer
+/// simulation.
 struct Case {
     name: &'static str,
     queue: Queue,
@@ -77,7 +80,7 @@ fn main() -> Result<()> {
     ratios(&mut out, runs)
 }
 
-/// Errors as logarithms, intervals that hold, and sums of half-widths and blocks.
+/// Errors as logarithms, number of intervals that contain the truth, and sums of half-widths and blocks.
 fn simulate(case: &Case, runs: u64) -> (Vec<f64>, u64, f64, f64) {
     let (mut errors, mut holds, mut widths, mut blocks) = (Vec::new(), 0, 0.0, 0.0);
     for run in 0..runs {
@@ -98,7 +101,7 @@ fn simulate(case: &Case, runs: u64) -> (Vec<f64>, u64, f64, f64) {
     (errors, holds, widths, blocks)
 }
 
-/// How often two services, the second 5 % or not at all faster, are told apart.
+/// How often two services are distinguished, if the second is 5 % faster, and if it is not.
 fn ratios(out: &mut impl Write, runs: u64) -> Result<()> {
     writeln!(
         out,

@@ -1,7 +1,9 @@
-//! Where the load of a run goes: the addresses behind the names of its plan, looked up once, and which of them somebody agreed to.
+//! Targets of a run's load: the addresses behind the host names of its plan, resolved once, and which of them
+//! were confirmed.
 //!
-//! The one owner of the rule: what is not this machine gets no load unless somebody agreed to that, and what they agreed to is the address that
-//! is loaded. Every trial passes [`Destinations::check`] before anything is sent. Who is asked, and how, is the caller's business.
+//! This module owns the rule: another machine gets no load without confirmation, and the confirmed address is
+//! the one that is loaded. Every trial passes [`Destinations::check`] before anything is sent. The caller
+//! asks for the confirmation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,26 +14,27 @@ use plan::{Place, Plan, Service, Url, Variant};
 
 use crate::reached::DeployedServices;
 
-/// The addresses that a plan's load goes to, each found once.
+/// The addresses that a plan's load goes to, each resolved once.
 #[derive(Debug, Clone, Default)]
 pub struct Destinations {
     /// Addresses behind the hosts of URLs.
     urls: BTreeMap<(String, u16), Vec<SocketAddr>>,
-    /// The addresses of machines that loaded services are started on, by host.
+    /// Addresses of machines on which loaded services are started, by host.
     hosts: BTreeMap<String, IpAddr>,
-    /// Whether other machines send load: an address of this machine may be another one's to them.
+    /// Whether other machines send load: an address of this machine may belong to another one there.
     is_sent_from_elsewhere: bool,
     agreed: BTreeSet<IpAddr>,
 }
 
-/// Looks up a name.
+/// Resolves a host name.
 pub type LookUp<'a> = &'a dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
 impl Destinations {
-    /// Looks up the hosts of all URLs of a plan, as this system does.
+    /// Resolves the hosts of all URLs of a plan with the system's resolver.
     ///
     /// # Errors
-    /// In words: a host without an address, or one that is another machine to each generator.
+    /// A host without an address, or a loopback address with generators on other machines, where it would be
+    /// each generator's own machine.
     pub fn of_urls(plan: &Plan) -> Result<Destinations, String> {
         Destinations::looked_up(plan, &|host, port| Ok((host, port).to_socket_addrs()?.collect()))
     }
@@ -55,10 +58,11 @@ impl Destinations {
         Ok(found)
     }
 
-    /// Looks up the other machines on which loaded services are started; `address_of` gives the address of a host.
+    /// Resolves the other machines on which loaded services are started. `address_of` returns the address of
+    /// a host.
     ///
     /// # Errors
-    /// Those of `address_of`.
+    /// Errors of `address_of`.
     pub fn look_up_hosts<E>(
         &mut self,
         plan: &Plan,
@@ -70,26 +74,26 @@ impl Destinations {
         Ok(())
     }
 
-    /// The address of a host, where [`Plan::wants_address_of`] says that it is wanted.
+    /// The address of a host, if [`Plan::wants_address_of`] requires it.
     pub fn address_of(&self, host: &str) -> Option<IpAddr> {
         self.hosts.get(host).copied()
     }
 
-    /// Whatever gets load and is not this machine, in words, each once: whoever is asked must agree to it. `deployed` are the plan's Services
-    /// of clusters, whose pods may be anywhere.
+    /// Describes each target that is not this machine, without duplicates. The user must confirm them.
+    /// `deployed` are the plan's Services of clusters, whose pods may be on any machine.
     pub fn strangers(&self, plan: &Plan, deployed: &DeployedServices) -> Vec<String> {
         let named = entries(plan).filter_map(|entry| self.stranger(entry));
         model::distinct(named.map(|(name, _)| name).chain(deployed.described()))
     }
 
-    /// Notes that somebody agreed to all of [`Self::strangers`].
+    /// Confirms all of [`Self::strangers`].
     pub fn agree(&mut self, plan: &Plan, deployed: &DeployedServices) {
         let named = entries(plan).filter_map(|entry| self.stranger(entry));
         let agreed: Vec<IpAddr> = named.flat_map(|(_, addresses)| addresses).collect();
         self.agreed.extend(agreed.into_iter().chain(deployed.addresses().map(|address| address.ip())));
     }
 
-    /// An entry that is not on this machine: what it is called, and its addresses.
+    /// Name and addresses of an entry that is not on this machine.
     fn stranger(&self, entry: &Service) -> Option<(String, Vec<IpAddr>)> {
         let (name, known) = match (entry.url(), entry.host()) {
             (Some(url), _) => (url.host().to_owned(), self.known(url).to_vec()),
@@ -107,7 +111,7 @@ impl Destinations {
         (!others.is_empty()).then_some((told, others))
     }
 
-    /// The addresses that a URL's host had when it was looked up; none of a socket in the file system.
+    /// The resolved addresses of a URL's host. Empty for a unix socket.
     pub(crate) fn known(&self, url: &Url) -> &[SocketAddr] {
         let Place::Tcp { host, port } = &url.place else { return &[] };
         self.urls.get(&(host.clone(), *port)).map_or(&[], Vec::as_slice)
@@ -117,10 +121,10 @@ impl Destinations {
         !self.is_sent_from_elsewhere && is_own_address(address)
     }
 
-    /// Whether an address may be loaded.
+    /// Checks whether an address may be loaded.
     ///
     /// # Errors
-    /// In words: it is another machine's, and nobody agreed to it.
+    /// It belongs to another machine, and was not confirmed.
     pub(crate) fn check(&self, address: &Address) -> Result<(), String> {
         match address {
             Address::Unix(_) => Ok(()),
@@ -144,11 +148,11 @@ fn is_loopback(address: IpAddr) -> bool {
     address.is_loopback() || address.is_unspecified()
 }
 
-/// Whether an address is one of this machine in our own network, by whatever name it was found. What is sent to such an address also comes from
-/// it; nothing is sent.
+/// Whether an address belongs to this machine in our own network namespace, regardless of its name. A packet
+/// to such an address also has it as source. Nothing is sent.
 pub(crate) fn is_own_address(at: &SocketAddr) -> bool {
     let any: IpAddr = if at.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    // The port does not matter, and 0 is none to connect to.
+    // The port does not matter, and 0 cannot be connected to.
     let with_port = SocketAddr::new(at.ip(), at.port().max(1));
     let from = UdpSocket::bind((any, 0)).and_then(|socket| {
         socket.connect(if at.port() == 0 { &with_port } else { at })?;
@@ -174,7 +178,7 @@ mod tests {
         Address::Tcp(text.parse().expect("an address"))
     }
 
-    /// Found by a resolver to which every name is this address.
+    /// Resolved by a resolver that returns this address for every name.
     fn found(plan: &Plan, at: &str) -> Result<Destinations, String> {
         let at: IpAddr = at.parse().expect("an address");
         Destinations::looked_up(plan, &|_, port| Ok(vec![SocketAddr::new(at, port)]))
@@ -185,7 +189,7 @@ mod tests {
         let is_own = |text: &str| is_own_address(&text.parse().expect("an address"));
         assert!(is_own("127.0.0.1:1") && is_own("127.0.1.1:1") && is_own("[::ffff:127.0.0.1]:1"));
         assert!(is_own("0.0.0.0:1") && is_own("[::]:1"));
-        // For documentation alone (RFC 5737).
+        // Reserved for documentation (RFC 5737).
         assert!(!is_own("192.0.2.7:1") && !is_own("192.0.2.7:0"));
     }
 
@@ -205,7 +209,7 @@ mod tests {
             let to = address(&format!("{at}:80"));
             assert_eq!(destinations.check(&to).is_ok(), at == "127.0.0.1", "{url}");
             destinations.agree(&plan, &none);
-            // To what it led to when somebody was asked, and to nothing else.
+            // Only the address at the time of the confirmation is permitted.
             assert_eq!(destinations.check(&to).is_ok(), at == "127.0.0.1" || !strangers.is_empty(), "{url}");
             assert!(destinations.check(&address("192.0.2.8:80")).is_err(), "{url}");
         }

@@ -1,6 +1,7 @@
-//! The dispatcher: one loop over blocks that starts, loads and stops trials, keeps everything, and decides to end.
+//! The dispatcher: a loop over blocks that starts, loads and stops trials, records everything, and decides
+//! when to end.
 //!
-//! It holds all state of a run. It never looks at which variant is ahead except at the looks of the stop rule.
+//! It owns all state of a run. It only determines which variant leads at the looks of the stopping rule.
 
 use std::time::Duration;
 
@@ -27,16 +28,16 @@ pub use update::{Doing, News, Progress, Update};
 
 use settling::SLACK;
 
-/// A run that could not be carried through. The record lies on disk with everything up to then.
+/// A run that failed. The record on disk contains everything up to then.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// A service did not start, or died, or its data could not be made.
     #[error("{0}")]
     Service(String),
-    /// The load that is asked for cannot be sent.
+    /// The requested load cannot be sent.
     #[error("{0}")]
     Refused(String),
-    /// The load generator could not work.
+    /// The load generator failed.
     #[error("{0}")]
     Generator(String),
     /// The record could not be written.
@@ -44,12 +45,13 @@ pub enum LabError {
     Record(#[from] WriteError),
 }
 
-/// Hears what is new, as it happens.
+/// Callback for updates as they happen.
 pub type Watch<'a> = &'a mut dyn FnMut(&Update<'_>);
 
-/// Runs the plan of a record that was just made, and gives it back with everything that happened.
+/// Runs the plan of a new record, and returns the record with all events.
 ///
-/// A run that ended early (interrupted, void, budget spent) is not an error: the record says how it ended.
+/// A run that ended early (interrupted, void, budget spent) is not an error: the record contains how it
+/// ended.
 ///
 /// # Errors
 /// If a service fails or the record cannot be written. All trials are stopped in every case.
@@ -63,12 +65,13 @@ pub fn run(
     (dispatcher.writer.into_record(), result)
 }
 
-/// Captures what the variants of a plan spend their time on, in so many rounds, and measures nothing: for who wants to know where a
-/// service's time goes, and not which is faster.
+/// Captures profiles of a plan's variants in a number of rounds, without measuring, to find out where a
+/// service spends its time.
 ///
 /// # Errors
-/// If data cannot be made, no rate be settled, a service fails, or the record cannot be written. What a service lets nobody have, such as
-/// an agent, is missing in the record, with the reason.
+/// If data cannot be made, no rate can be determined, a service fails, or the record cannot be written.
+/// Captures that a service makes impossible, such as without an agent, are listed as missing in the record,
+/// with the reason.
 pub fn capture_only(
     writer: Writer,
     environment: &mut dyn Environment,
@@ -81,7 +84,8 @@ pub fn capture_only(
     (dispatcher.writer.into_record(), result)
 }
 
-/// Share of the budget by which a block under way may exceed it: blocks take a little longer than those before them.
+/// Share of the budget by which the current block may exceed it: blocks take a little longer than earlier
+/// ones.
 const GRACE: f64 = 0.05;
 
 struct Dispatcher<'a> {
@@ -93,21 +97,22 @@ struct Dispatcher<'a> {
     watch: Watch<'a>,
     began_s: f64,
     block: u32,
-    /// When the block under way began, in seconds of the budget.
+    /// Start of the current block, in seconds of the budget.
     block_began_s: f64,
-    /// Variants that wait for something else than a processor, by the warm-ups of the first block.
+    /// Variants that wait for something other than a processor, judged by the warm-ups of the first block.
     waiting: Vec<usize>,
-    /// What trials took in the blocks so far: asked for with each thing that is told, and as they were until the next block ends.
+    /// Costs of trials in the blocks so far. Cached until the next block ends, because each update needs
+    /// them.
     costs: Option<Costs>,
-    /// Variants whose trials live, in the order in which they were started.
+    /// Variants with running trials, in starting order.
     living: Vec<usize>,
     /// Variants that are still measured: all, until comparisons are decided.
     measured: Vec<usize>,
-    /// About how long the captures still take; `None` while there are none.
+    /// Estimated remaining time of the captures. `None` if there are none.
     captures_left_s: Option<f64>,
-    /// How trials are measured where capacity is.
+    /// How trials are measured if capacity is.
     search: Option<capacity::Search>,
-    /// The connections that were chosen for that; `None` where the plan names a number.
+    /// The number of connections chosen for capacity. `None` if the plan sets it.
     connections: Option<ConnectionsChosen>,
 }
 
@@ -144,17 +149,18 @@ impl<'a> Dispatcher<'a> {
             failure => Err(failure),
         });
         let (reason, result) = self.close(outcome)?;
-        // Only now: whatever becomes of it, the record has its end.
+        // Only now, so that the record has its end in any case.
         self.explain(&reason);
         result
     }
 
-    /// Stops whatever lives, and records how the run ended. Returns that, and what the caller is told, without secrets.
+    /// Stops all trials, and records how the run ended. Returns the end, and the result for the caller
+    /// without secrets.
     ///
     /// # Errors
-    /// If the record itself cannot be written, so that it cannot say either.
+    /// If the record itself cannot be written, so that it cannot contain the end.
     fn close(&mut self, outcome: Result<EndReason>) -> Result<(EndReason, Result<(), LabError>), WriteError> {
-        // Whatever went wrong, nothing is left behind; a second failure here must not hide the first.
+        // Nothing is left behind after an error. A second failure must not hide the first.
         let stopped = self.stop_all();
         let outcome = outcome.and_then(|reason| stopped.map(|()| reason));
         let what = outcome.as_ref().err().map(|failure| self.plan.secrets.hide(&failure.to_string()));
@@ -205,7 +211,7 @@ impl<'a> Dispatcher<'a> {
                 self.settle(counts)?;
             }
             let measured = self.measured.len();
-            // A block that counts for nothing shows nothing new either.
+            // A dropped block adds no information either.
             let reason = if counts { self.judge_block() } else { self.out_of_time() };
             if let Some(reason) = reason {
                 return Ok(reason);
@@ -216,7 +222,8 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    /// Concludes from all blocks so far, and reports it. Returns why the run ends: by the stop rule at a look, or for want of time.
+    /// Concludes from all blocks so far, and reports the conclusion. Returns why the run ends, if it does: by
+    /// the stopping rule at a look, or because the time is over.
     fn judge_block(&mut self) -> Option<EndReason> {
         let conclusion = analysis::conclude(self.writer.record());
         self.tell(News::Progress(Progress::Concluded(&conclusion)));
@@ -245,8 +252,9 @@ impl<'a> Dispatcher<'a> {
         self.out_of_time()
     }
 
-    /// What has its answer is measured no further, and leaves its time to the others. Not where variants are judged together: by effects
-    /// of factors, by limits, or against a copy; nor where later blocks of the baseline would change the answer, by its quantile of all of them.
+    /// Stops measuring decided variants, and leaves their time to the others. Not if variants are judged
+    /// together: by effects of factors, by limits, or against a copy. Nor if later blocks of the baseline
+    /// would change the verdict, as with a quantile over all of its blocks.
     fn let_go(&mut self, conclusion: &Conclusion) {
         let plan = &self.plan;
         let together = !conclusion.effects.is_empty()
@@ -258,7 +266,7 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    /// A block is begun only if one as it is set now ends within the budget.
+    /// A block is only started if it will end within the budget with the current settings.
     fn out_of_time(&mut self) -> Option<EndReason> {
         let block_s = self.settled_block_s().unwrap_or(0.0);
         (self.left_s() < block_s).then_some(EndReason::BudgetSpent)
@@ -281,7 +289,7 @@ impl<'a> Dispatcher<'a> {
         self.keep(Event::BlockEnded { block: self.block, seconds })
     }
 
-    /// Starts these variants, warms them, alternates slices among them, stops them.
+    /// Starts these variants, warms them up, alternates slices among them, and stops them.
     fn run_together(&mut self, variants: &[usize]) -> Result<()> {
         for &variant in variants {
             self.start(variant)?;
@@ -316,12 +324,13 @@ impl<'a> Dispatcher<'a> {
         self.stop_all()
     }
 
-    /// Warms services up at their limit, for that is what shows whether they are steady. The first block watches it, for no longer than it
-    /// takes to see. In later ones those that are measured in turns are warmed in turns, so that none stands idle while all others warm up,
-    /// and is measured colder than they are.
+    /// Warms services up in closed loop, because that shows whether they are steady. The first block watches
+    /// the warm-up, for no longer than necessary. In later blocks variants that are measured in turns are
+    /// also warmed up in turns. Otherwise a variant would be idle while others warm up, and be measured
+    /// colder.
     fn warm_up(&mut self, variants: &[usize]) -> Result<()> {
         let most_s = self.settings.warm_up_s;
-        // A slice of no length sends nothing, and would look like a service that never answers.
+        // A slice of no length sends nothing, and would look like a service that never responds.
         if most_s <= 0.0 {
             return Ok(());
         }
@@ -345,7 +354,7 @@ impl<'a> Dispatcher<'a> {
         Ok(())
     }
 
-    /// Makes turns fit the responses of the warm-ups: shorter than a response takes they would measure nothing.
+    /// Fits turns to the responses of the warm-ups: turns shorter than a response would measure nothing.
     fn fit_turns(&mut self) {
         let (record, block) = (self.writer.record(), self.block);
         self.waiting = analysis::waiting_variants(record, block);
@@ -406,10 +415,11 @@ impl<'a> Dispatcher<'a> {
         self.environment.load(variant, SliceSpec { kind, until, open })
     }
 
-    /// Tells what is done next.
+    /// Reports the next action.
     ///
     /// # Errors
-    /// [`Failure::OutOfBudget`] if the budget is over: a block that takes longer than those before it is not waited for.
+    /// [`Failure::OutOfBudget`] if the budget is over: a block that takes longer than earlier ones is not
+    /// waited for.
     fn begin(&mut self, doing: Doing, variant: usize) -> Result<()> {
         if self.has_budget() && self.left_s() < -self.grace_s() {
             return Err(Failure::OutOfBudget);
@@ -418,14 +428,14 @@ impl<'a> Dispatcher<'a> {
         Ok(())
     }
 
-    /// Keeps a slice. Where something failed in it, going on may be pointless.
+    /// Records a slice. Returns an error if failures in it make continuing pointless.
     fn keep_slice(&mut self, mut slice: Slice) -> Result<()> {
         slice.waits = slice.kind == SliceKind::Measured && self.waiting.contains(&slice.variant);
         let (variant, fruitless, failing) =
             (slice.variant, slice.counts.successful == 0, slice.counts.successful < slice.counts.responses);
         self.keep(Event::Slice(Box::new(slice)))?;
         let record = self.writer.record();
-        // The first says more than that nothing succeeded.
+        // The first reason is more specific than the absence of any success.
         let untreated = if failing { analysis::untreated(record, variant) } else { None };
         match untreated.or_else(|| if fruitless { analysis::all_fruitless(record) } else { None }) {
             Some(why) => Err(Failure::Pointless(why)),
@@ -433,8 +443,8 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    /// Has a job done with each of these variants alone, in a block that never ends and so never counts. What is known of them by then
-    /// is in the plan.
+    /// Runs a job with each of these variants alone, in a block that never ends and so never counts. The
+    /// results are in the plan.
     fn one_by_one(&mut self, order: Vec<usize>, job: impl Fn(&mut Self, usize) -> Result<()>) -> Result<()> {
         self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
         for variant in order {
@@ -445,7 +455,7 @@ impl<'a> Dispatcher<'a> {
         Ok(())
     }
 
-    /// A variant's trial in the block under way.
+    /// A variant's trial in the current block.
     fn trial(&self, variant: usize) -> Option<&Trial> {
         let trials = &self.writer.record().blocks.last()?.trials;
         trials.iter().rev().find(|trial| trial.variant() == variant)
@@ -455,14 +465,14 @@ impl<'a> Dispatcher<'a> {
         let mut result = Ok(());
         while let Some(variant) = self.living.pop() {
             if let Some(ended) = self.environment.stop(variant) {
-                // Go on stopping the others whatever the disk says.
+                // Continues to stop the others even if the disk fails.
                 result = result.and(self.keep(Event::TrialEnded(ended)));
             }
         }
         result
     }
 
-    /// Seconds that a block takes with the settings as they are now, where that can be told.
+    /// Seconds that a block takes with the current settings, if that can be estimated.
     fn settled_block_s(&self) -> Option<f64> {
         if let Some(search) = &self.search {
             return Some(search.block_s(self.plan.variants.len()));
@@ -470,7 +480,7 @@ impl<'a> Dispatcher<'a> {
         Some(self.settings.block_s(self.measured.len(), self.costs.as_ref()?))
     }
 
-    /// Keeps an event, and tells it.
+    /// Records an event, and reports it.
     fn keep(&mut self, event: Event) -> Result<()> {
         let event = self.plan.secrets.hidden(event);
         self.tell(News::Event(&event));
@@ -486,12 +496,13 @@ impl<'a> Dispatcher<'a> {
         self.environment.now_s() - self.began_s
     }
 
-    /// Whether the budget limits what is under way: not captures, nor what measures for as long as the plan says.
+    /// Whether the budget limits the current activity. It does not limit captures, or a measurement whose
+    /// length the plan sets.
     fn has_budget(&self) -> bool {
         self.plan.measure.is_none() && self.captures_left_s.is_none()
     }
 
-    /// Seconds beyond the budget for which a block under way is waited for.
+    /// Seconds beyond the budget for which the current block may continue.
     fn grace_s(&self) -> f64 {
         self.plan.design.budget.as_secs_f64() * GRACE
     }
@@ -509,8 +520,8 @@ impl<'a> Dispatcher<'a> {
         (self.watch)(&Update { elapsed_s, left_s, news });
     }
 
-    /// Seconds that the run may still take at the most: by the budget, or by the blocks that are to come if their number is limited; of
-    /// captures about.
+    /// Maximum remaining seconds of the run: by the budget, or by the remaining blocks if their number is
+    /// limited. An estimate for captures.
     fn told_left_s(&mut self) -> f64 {
         if let Some(left_s) = self.captures_left_s {
             return left_s;
@@ -521,12 +532,12 @@ impl<'a> Dispatcher<'a> {
         let seconds = self.writer.record().blocks.iter().filter_map(|block| block.seconds);
         let longest_s = seconds.skip(1).fold(0.0, f64::max);
         let by_blocks = self.settled_block_s().map(|block_s| f64::from(blocks) * block_s.max(longest_s));
-        // Until then the slices of a trial may become more.
+        // Until then the number of slices in a trial may grow.
         let is_settled = self.writer.record().blocks_planned.is_some();
         by_blocks.filter(|_| is_settled && blocks > 0).map_or(left_s, |by_blocks| by_blocks.min(left_s))
     }
 
-    /// The number of blocks that ends the run, if nothing else does before.
+    /// The number of blocks after which the run ends at the latest.
     fn last_block(&self) -> u32 {
         let searched = self.search.as_ref().map(|search| search.blocks);
         let most = if self.plan.comparisons.is_empty() { BLOCKS_AIM } else { stats::BLOCKS_MAX };

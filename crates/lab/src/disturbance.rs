@@ -1,9 +1,9 @@
-//! How much of a block's time was taken from the run, by the machine's counters, and when that is too much; and whether generators that
-//! load together began together. Pure.
+//! The share of a block's time that the machine took away, from its counters, and when that is too much. Also
+//! whether load generators began together. Pure.
 //!
-//! Must not: look at anything that belongs to a variant (counts, times, errors, what services used), or treat variants unlike. Where
-//! two variants do not differ they could change places and the very same blocks would be dropped, so that dropping makes no
-//! difference appear; `docs/methodology.md` has the argument.
+//! This module does not use anything that belongs to a variant (counts, times, errors, use of services), and
+//! treats all variants alike. If two variants do not differ, they could be exchanged and the same blocks
+//! would be dropped, so dropping cannot create a difference. `docs/methodology.md` has the argument.
 
 use std::collections::BTreeMap;
 
@@ -11,38 +11,41 @@ use analysis::checks::{late_begin, processors};
 use model::quantity::{micros, share};
 use record::{Block, Environment, MachineUse, Slice, Trial};
 
-/// CPU steal in a block that counts, at the most, as a share of the CPU time.
+/// Maximum CPU steal in a block that counts, as a share of the CPU time.
 ///
-/// Turns of 20 ms make moderate steal fall on all variants alike, and a block dropped is a block to be measured anew. Where the host
-/// took 36 % the ratios of two copies scattered by 8.4 %, where it took little by 2.4 to 4.6 % (`docs/decisions/0010-turns.md`): such a
-/// block brings the noise of three to twelve others. A fifth is half way there.
+/// With turns of 20 ms moderate steal affects all variants alike, and a dropped block has to be measured
+/// again. With 36 % of steal the ratios of two copies scattered by 8.4 %, with little steal by 2.4 to 4.6 %
+/// (`docs/decisions/0010-turns.md`): such a block adds the noise of three to twelve others. A fifth is half
+/// way between.
 const GROSS_STEAL_SHARE: f64 = 0.2;
 
-/// Share of the processors' time that other processes may use in a block that counts. Not below that of
-/// steal: steal is time that was wanted, of theirs some may be time that nobody wanted.
+/// Maximum share of the processors' time that other processes may use in a block that counts. Not below the
+/// limit for steal: steal is time that was wanted, while other processes may use time that would have been
+/// idle.
 const GROSS_OTHERS_SHARE: f64 = 0.2;
 
-/// Time that control groups may be held back in a block that counts, as a share of its windows. The kernel adds up the processors'
-/// times, so with two of them it is a tenth on each.
+/// Maximum time for which CPU quotas may throttle control groups in a block that counts, as a share of its
+/// windows. The kernel sums over processors, so with two of them it is a tenth on each.
 const GROSS_THROTTLED_SHARE: f64 = 0.2;
 
-/// What was taken from a block, as shares of its measured time.
+/// Time lost in a block, as shares of its measured time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Taken {
-    /// Of all CPU time, 0 to 1: CPU steal.
+    /// CPU steal, as a share of all CPU time, 0 to 1.
     pub by_steal: f64,
-    /// The same of the machine of each generator elsewhere, by its name.
+    /// CPU steal of each other generator's machine, by its name.
     pub steal_elsewhere: BTreeMap<String, f64>,
-    /// Of the time of the processors that the run could use, 0 to 1: what other processes used of it.
+    /// Use by other processes, as a share of the time of processors that the run could use, 0 to 1.
     pub by_others: f64,
-    /// Of the windows, from 0 (above 1 where several processors were held back): what a quota of CPU time cost.
+    /// Time throttled by CPU quotas, as a share of the windows, from 0 (above 1 if several processors were
+    /// throttled).
     pub by_quota: f64,
 }
 
 impl Taken {
-    /// Reads the counters of a block's measured slices. `turns`: the trials took turns, so that the counters of each slice are those
-    /// of all of them together. `machines`: what was known of them when the run began. Of several machines counts the one from which
-    /// most was taken.
+    /// Reads the counters of a block's measured slices. `turns`: the trials took turns, so the counters of
+    /// each slice cover all of them. `machines`: facts about them at the beginning of the run. With several
+    /// machines the most disturbed one counts.
     pub fn of(block: &Block, turns: bool, machines: &Environment) -> Taken {
         let slices: Vec<&Slice> = block.trials.iter().flat_map(Trial::measured).collect();
         let length_ns = |slice: &Slice| slice.counts.wall_ns() as f64;
@@ -50,7 +53,7 @@ impl Taken {
         if total_ns <= 0.0 {
             return Taken::default();
         }
-        // What every trial of a pass tells happened once.
+        // Every trial of a pass reports the same events.
         let told = if turns { block.trials.len().max(1) as f64 } else { 1.0 };
         let taken_on = |host: Option<&str>| {
             let told_of = || slices.iter().filter_map(|slice| Some((*slice, slice.machine.of(host)?)));
@@ -81,7 +84,7 @@ impl Taken {
         }
     }
 
-    /// Why a block from which so much was taken counts for nothing, in words with figures; `None`: it counts.
+    /// Why a block with these disturbances is dropped, in words with figures. `None` if it counts.
     pub fn why(&self) -> Option<String> {
         let percent = share;
         let all = [
@@ -100,9 +103,10 @@ impl Taken {
     }
 }
 
-/// Why a block whose generators did not begin together counts for nothing, in words with figures: the latest begin in it; `None` where all
-/// began together. A slice for whose first part some were not there yet is none of all of them. When a generator begins is settled before the
-/// first request is sent, so that what is dropped for it is dropped for all variants alike.
+/// Why a block whose generators did not begin together is dropped, in words with figures: the latest start in
+/// it. `None` if all began together. A slice that some generators joined late does not contain all of them.
+/// The start of a generator is determined before the first request is sent, so such drops affect all variants
+/// alike.
 pub fn begun_apart(block: &Block) -> Option<String> {
     let slices = block.trials.iter().flat_map(Trial::measured);
     let late = slices.filter_map(late_begin).max_by_key(|late| late.by_ns)?;
@@ -114,8 +118,8 @@ pub fn begun_apart(block: &Block) -> Option<String> {
     ))
 }
 
-/// Why a block counts for nothing in which the load itself stood still, in words with figures: it was stopped, or the machine suspended.
-/// Services went on meanwhile, or not, and no window was what it was to be.
+/// Why a block in which the load itself stood still is dropped, in words with figures: it was stopped, or the
+/// machine suspended. Services may have continued meanwhile, and windows had the wrong length.
 pub fn stood_still(block: &Block) -> Option<String> {
     let slices = block.trials.iter().flat_map(Trial::measured);
     let halted_ns: u64 = slices.map(|slice| slice.counts.halted_ns).sum();
@@ -124,7 +128,7 @@ pub fn stood_still(block: &Block) -> Option<String> {
         .then(|| format!("the load stood still for {time}: it was stopped, or the machine was suspended"))
 }
 
-/// CPU steal on the machines of generators elsewhere, by name: a client that is held back is no better than a service that is.
+/// CPU steal on the machines of other generators, by name: a slowed client is as bad as a slowed service.
 fn elsewhere(slices: &[&Slice]) -> BTreeMap<String, f64> {
     let mut times: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for slice in slices {

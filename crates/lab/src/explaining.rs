@@ -1,45 +1,46 @@
-//! What is captured to explain a run: which variants, in which windows, and how long that takes. Pure.
+//! Plan of the captures that explain a run: the variants, the windows, and the duration. Pure.
 //!
-//! Windows are as long for all variants, and what is captured is the same: what differs is theirs.
+//! Windows and captures are the same for all variants, so that differences come from the variants.
 
 use model::{Capture, CaptureKind, CapturedService, Missing, Slice};
 use plan::{Plan, Service, Variant};
 use record::{Record, Trial};
 
-/// Passes over all explained variants: the least from which a spread can be told.
+/// Passes over all explained variants: the minimum for a spread.
 pub const ROUNDS: u32 = 3;
 
-/// Variants that are explained: each takes about 25 s a round.
+/// Maximum number of explained variants: each takes about 25 s in a round.
 pub const VARIANTS_MAX: usize = 8;
 
-/// The trials that a variant gets in a round, and the windows of each. Native stacks are last, because the kernel may not allow them, and
-/// what fails ends a trial. The heap has its own: to follow allocations makes them slower, and what it keeps is of the whole trial.
+/// The trials of a variant in a round, and the windows of each. Native stacks are last, because the kernel
+/// may not permit them, and a failure ends a trial. The heap has a separate trial: tracking allocations slows
+/// it down, and its result covers the whole trial.
 pub const TRIALS: [&[CaptureKind]; 2] = [
     &[CaptureKind::Plain, CaptureKind::Counters, CaptureKind::Cpu, CaptureKind::Native],
     &[CaptureKind::Heap],
 ];
 
-/// The same where one look is enough: whose time it is, and in which functions.
+/// The trials if a brief look is enough: where the time goes, and in which functions.
 pub const TRIALS_BRIEF: [&[CaptureKind]; 1] = [&[CaptureKind::Plain, CaptureKind::Cpu]];
 
 /// The windows of each trial of a round.
 pub type Trials = &'static [&'static [CaptureKind]];
 
-/// Warm-up where the run settled none, in seconds.
+/// Warm-up in seconds if the run determined none.
 const WARM_UP_S: f64 = 3.0;
-/// The longest window, however slow the responses.
+/// Maximum length of a window, also with slow responses.
 const WINDOW_MAX_S: f64 = 30.0;
-/// Responses that a window should have, and those that should come one after the other on a connection: else what is captured is the
-/// begin and the end of the load.
+/// Minimum number of responses in a window, and in sequence on a connection. With fewer, a capture mostly
+/// shows the beginning and the end of the load.
 const RESPONSES_MIN: f64 = 20.0;
 const IN_A_ROW_MIN: f64 = 3.0;
-/// What a window takes beside its load, in seconds: to arm, to drain, to write a profile.
+/// Time of a window beside its load, in seconds: to arm, to drain, to write a profile.
 const WINDOW_GAP_S: f64 = 1.0;
-/// What a trial takes beside its windows, in seconds, where no block tells.
+/// Assumed time of a trial beside its windows, in seconds, if there is no block.
 const TRIAL_S: f64 = 1.5;
 
-/// Length of a window in seconds, where responses are quick: at one sample a millisecond 4000 stacks of each busy thread, so that a
-/// function with a hundredth of the time has forty. What is only counted needs less.
+/// Length of a window in seconds, if responses are fast. With one sample per millisecond it gives 4000 stacks
+/// of each busy thread, so that a function with a hundredth of the time has forty. Counters need less time.
 fn window_least_s(kind: CaptureKind) -> f64 {
     match kind {
         CaptureKind::Plain | CaptureKind::Counters => 2.0,
@@ -48,8 +49,9 @@ fn window_least_s(kind: CaptureKind) -> f64 {
     }
 }
 
-/// The variants that are explained, by their indices: all of them but a copy of the baseline; of more than [`VARIANTS_MAX`] those that
-/// are compared, in the order of the comparisons, each baseline before its candidate.
+/// Indices of the explained variants: all except a copy of the baseline. If there are more than
+/// [`VARIANTS_MAX`], those that are compared, in the order of the comparisons, each baseline before its
+/// candidate.
 pub fn explained(plan: &Plan) -> Vec<usize> {
     let copy = plan.aa.as_ref().map(|aa| aa.candidate);
     let mut variants: Vec<usize> = (0..plan.variants.len()).filter(|index| Some(*index) != copy).collect();
@@ -61,25 +63,25 @@ pub fn explained(plan: &Plan) -> Vec<usize> {
     variants
 }
 
-/// How the captures of a run are made.
+/// Parameters of a run's captures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Captures {
-    /// The variants, by their indices.
+    /// Indices of the variants.
     pub variants: Vec<usize>,
-    /// The trials that each gets in a round.
+    /// The trials of each variant in a round.
     pub trials: Trials,
-    /// Length of the warm-up in seconds; 0 for none.
+    /// Length of the warm-up in seconds. 0 for none.
     pub warm_up_s: f64,
-    /// The least length of a window in seconds, as responses ask for.
+    /// Minimum length of a window in seconds, as the responses require.
     window_min_s: f64,
-    /// What a trial takes beside its windows, in seconds.
+    /// Time of a trial beside its windows, in seconds.
     trial_s: f64,
-    /// Whether nothing was measured before, so that there is no result to be kept from what fails now.
+    /// Whether nothing was measured before, so that a failure affects no result.
     pub alone: bool,
 }
 
 impl Captures {
-    /// As a run that has ended asks for. `trial_s` is what a trial of it took beside its load.
+    /// Parameters for a finished run. `trial_s` is the time of its trials beside load.
     pub fn of(record: &Record, trials: Trials, trial_s: Option<f64>) -> Captures {
         let variants = explained(&record.header.plan);
         let settled = record.warm_up.as_ref().map(|warm_up| warm_up.seconds);
@@ -96,26 +98,26 @@ impl Captures {
         window_least_s(kind).max(self.window_min_s).min(WINDOW_MAX_S)
     }
 
-    /// About how long a trial takes, in seconds.
+    /// Estimated duration of a trial, in seconds.
     pub fn trial_s(&self, kinds: &[CaptureKind]) -> f64 {
         self.trial_s + kinds.iter().map(|kind| self.window_s(*kind) + WINDOW_GAP_S).sum::<f64>()
     }
 
-    /// About how long so many rounds take, in seconds.
+    /// Estimated duration of this number of rounds, in seconds.
     pub fn seconds(&self, rounds: u32) -> f64 {
         let round_s: f64 = self.trials.iter().map(|kinds| self.trial_s(kinds)).sum();
         f64::from(rounds) * self.variants.len() as f64 * round_s
     }
 }
 
-/// How long a variant takes for the responses that a window should have, in seconds, by its measured slices.
+/// Time that a variant needs for the required responses of a window, in seconds, from its measured slices.
 fn responses_s(record: &Record, variant: usize) -> f64 {
     let trials = record.complete_trials().filter(|trial| trial.variant() == variant);
     let slices: Vec<&Slice> = trials.flat_map(Trial::measured).collect();
     let answered: u64 = slices.iter().map(|slice| slice.counts.responses).sum();
     let loaded_s = slices.iter().map(|slice| slice.counts.wall_ns()).sum::<u64>() as f64 / 1e9;
     if slices.is_empty() {
-        // Nothing was measured, as where only captures are wanted.
+        // Nothing was measured, as with captures only.
         return 0.0;
     }
     if answered == 0 {
@@ -126,13 +128,13 @@ fn responses_s(record: &Record, variant: usize) -> f64 {
     (RESPONSES_MIN * loaded_s / answered as f64).max(IN_A_ROW_MIN * slowest_s)
 }
 
-/// Where a service of a variant has its code; empty where nobody knows.
+/// The directory of a variant's service. Empty if unknown.
 pub(crate) fn directory(of: &Variant, service: &str) -> String {
     let command = of.services.iter().find(|one| one.name == service).and_then(Service::command);
     command.map(|command| command.directory.display().to_string()).unwrap_or_default()
 }
 
-/// The capture of a round, a variant and a kind that could not be made.
+/// A failed capture of a round, a variant and a kind.
 pub(crate) fn without(
     plan: &Plan,
     (round, variant, kind): (u32, usize, CaptureKind),

@@ -1,8 +1,8 @@
-//! What a plan needs that no trial starts: machines that its services run on beside this one, and Services of clusters that run already. Each
-//! is reached once, for the whole run, before anything is started.
+//! Resources of a plan that no trial starts: other machines on which its services run, and running Services
+//! of clusters. Each is connected once, for the whole run, before anything is started.
 //!
-//! It speaks with the agents on those machines, and does not know how they are reached: the caller brings that. Of Services it finds and
-//! refuses: what the pods behind them do during a run is seen trial by trial, and judged by the checks of the record.
+//! It communicates with the agents on those machines. The caller provides the connections. Services are found
+//! and checked. Their pods are observed in each trial, and judged by the checks of the record.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -15,29 +15,31 @@ use remote::kubernetes::Deployed;
 use remote::services::RemoteHost;
 use remote::{Blame, Channel, Error};
 
-/// Stdin and stdout of a `proofload remote-agent`, and the address at which other machines find it, where [`Plan::wants_address_of`] says that
-/// it is wanted.
+/// Stdin and stdout of a `proofload remote-agent`, and the address at which other machines reach it, if
+/// [`Plan::wants_address_of`] requires it.
 pub type Reached = (Channel, Option<IpAddr>);
 
-/// Every `proofload remote-agent` on another machine, by host; none by default. Dropping it ends what is left there.
+/// Every `proofload remote-agent` on another machine, by host. None by default. Processes that are left there
+/// end on drop.
 #[derive(Debug, Default)]
 pub struct RemoteHosts {
     machines: BTreeMap<String, Machine>,
 }
 
-/// One of them.
+/// One such machine.
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub host: Arc<RemoteHost>,
-    /// Where services listen that are asked for from other machines.
+    /// Address on which services listen that other machines use.
     pub address: Option<IpAddr>,
 }
 
 impl RemoteHosts {
-    /// Reaches every host of a plan, and has it look whether its services could be started there. `reach` gives the agent of one.
+    /// Connects every host of a plan, and checks that its services can be started there. `reach` connects the
+    /// agent of a host.
     ///
     /// # Errors
-    /// The first host that cannot be had, and why.
+    /// The first host that cannot be used, and the reason.
     pub fn open(
         plan: &Plan,
         reach: &mut dyn FnMut(&str) -> Result<Reached, Error>,
@@ -52,15 +54,15 @@ impl RemoteHosts {
         Ok(RemoteHosts { machines })
     }
 
-    /// What each is, for the record.
+    /// Descriptions of the machines for the record.
     pub fn environments(&self) -> BTreeMap<String, Environment> {
         let about = |machine: &Machine| serde_json::from_value(machine.host.begun.about.clone());
-        // One that describes itself in other words is the same machine to itself, at least.
+        // A machine with an unknown description still equals itself.
         let each = self.machines.iter();
         each.map(|(host, machine)| (host.clone(), about(machine).unwrap_or_default())).collect()
     }
 
-    /// What killed runs had left on them and was ended now: host, command and number.
+    /// Remains of killed runs that were ended on them now: host, command and number.
     pub fn ended(&self) -> Vec<(String, String)> {
         let of = |(host, machine): (&String, &Machine)| -> Vec<(String, String)> {
             machine.host.begun.ended.iter().map(|process| (host.clone(), process.clone())).collect()
@@ -68,18 +70,18 @@ impl RemoteHosts {
         self.machines.iter().flat_map(of).collect()
     }
 
-    /// The machine of a host; `None` if it was not reached.
+    /// The machine of a host. `None` if it is not connected.
     pub(crate) fn at(&self, host: &str) -> Option<&Machine> {
         self.machines.get(host)
     }
 }
 
-// Services that run already.
+// Running services.
 
-/// How long a connection from this machine may take to open before an address elsewhere counts as out of reach.
+/// Timeout of a connection from this machine to a remote address.
 pub(crate) const REACH_PATIENCE: Duration = Duration::from_secs(5);
 
-/// All that a plan loads; none by default.
+/// All running Services that a plan loads. None by default.
 #[derive(Debug, Default)]
 pub struct DeployedServices {
     found: Vec<Found>,
@@ -93,10 +95,11 @@ struct Found {
 }
 
 impl DeployedServices {
-    /// Finds every one that a plan loads, and looks whether pods are behind it. Nothing is sent to it.
+    /// Finds every Service that a plan loads, and checks that there are pods behind it. Sends nothing to it.
     ///
     /// # Errors
-    /// The first that cannot be loaded, and why. What was asked for is to blame where two variants differ in their words alone.
+    /// The first one that cannot be loaded, and the reason. The request is to blame if two variants differ
+    /// only in their wording.
     pub fn open(plan: &Plan) -> Result<DeployedServices, Error> {
         let mut all = DeployedServices::default();
         for wanted in plan.variants.iter().filter_map(Variant::deployed) {
@@ -111,27 +114,27 @@ impl DeployedServices {
     /// Connects to each once from this machine, if this machine sends load.
     ///
     /// # Errors
-    /// The first that cannot be reached, and why.
+    /// The first one that cannot be reached, and the reason.
     pub fn reach(&self, plan: &Plan) -> Result<(), Error> {
         self.found.iter().filter(|_| plan.generators.local > 0).try_for_each(reach)
     }
 
-    /// What each is, for whoever is asked whether it may be loaded.
+    /// Descriptions for the confirmation by the user.
     pub(crate) fn described(&self) -> impl Iterator<Item = String> {
         self.found.iter().map(|found| format!("{} at {}", found.deployed.described(), found.address))
     }
 
-    /// Where each was found.
+    /// Address of each.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
         self.found.iter().map(|found| found.address)
     }
 
-    /// What each is called, in the order of the plan.
+    /// Name of each, in the order of the plan.
     pub fn places(&self) -> impl Iterator<Item = String> {
         self.found.iter().map(|found| found.deployed.place())
     }
 
-    /// The one that a variant asks for; `None` if it was not found yet.
+    /// The Service of a variant. `None` if it was not found yet.
     pub(crate) fn at(&self, wanted: &plan::Deployed) -> Option<&Arc<Deployed>> {
         self.of(wanted).map(|found| &found.deployed)
     }
@@ -140,7 +143,7 @@ impl DeployedServices {
         self.found.iter().find(|found| found.wanted == *wanted)
     }
 
-    /// Variants that only seem to differ. The same in the same words is meant as a copy.
+    /// Reports variants that only seem to differ. Identical wording is meant as a copy.
     fn alike(&self, plan: &Plan) -> Option<Error> {
         let loads = |variant: &Variant| {
             self.of(variant.deployed()?).map(|found| (found.deployed.place(), found.address))

@@ -1,4 +1,4 @@
-//! What happens in which order: every random choice of a run, from its seed. Pure.
+//! The order of events: every random choice of a run, from its seed. Pure.
 
 use model::distinct;
 use plan::{Plan, Service};
@@ -6,23 +6,23 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 
-/// With up to this many variants all trials of a block live together and their slices alternate. More would need much memory, and
-/// wait for their turn longer than servers keep an idle connection.
+/// Up to this number of variants all trials of a block run together and their slices alternate. More would
+/// need much memory, and wait for their turn longer than servers keep an idle connection.
 pub const TOGETHER_MAX: usize = 12;
 
-/// Longest padding variable in bytes: one page moves a stack by every alignment that matters.
+/// Maximum length of the padding variable in bytes: one page moves a stack through every relevant alignment.
 const PADDING_BYTES_MAX: usize = 4096;
 
-/// Where the streams of turns begin, beyond those of arrivals.
+/// First stream of turns, after the streams of arrivals.
 const TURNS: u32 = 1 << 16;
 
-/// The stream of which request is sent when, beyond those of turns.
+/// Stream for the order of requests, after the streams of turns.
 const REQUESTS: u32 = 1 << 24;
 
-/// Rounds of captures draw as blocks that are no run's: none has so many.
+/// Rounds of captures use the streams of blocks beyond any run's.
 const ROUNDS: u32 = 1 << 20;
 
-/// The random choices of a run. Block `n` is the same whatever was drawn for other blocks.
+/// The random choices of a run. Block `n` does not depend on draws for other blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
     seed: u64,
@@ -30,18 +30,19 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule of a seed for so many variants.
+    /// Creates the schedule of a seed for this number of variants.
     pub fn new(seed: u64, variants: usize) -> Schedule {
         Schedule { seed, variants }
     }
 
-    /// The block whose draws are those of a round of captures.
+    /// The block whose streams belong to a round of captures.
     pub fn block_of_round(round: u32) -> u32 {
         ROUNDS + round
     }
 
-    /// The order in which a block's trials are started and warmed up: at random, and in every second block that of the block before,
-    /// reversed. Whoever comes last is measured a little warmer, and in a run of few blocks chance could give one variant that place each time.
+    /// The order in which a block's trials are started and warmed up: random, and in every second block the
+    /// reverse of the block before. The last one is measured a little warmer, and in a run of few blocks
+    /// chance could put the same variant last each time.
     pub fn order(&self, block: u32) -> Vec<usize> {
         let is_second = block.is_multiple_of(2);
         let mut order = self.shuffled(&mut self.stream(block - u32::from(is_second && block > 0), 0));
@@ -57,10 +58,10 @@ impl Schedule {
         (0..self.variants).map(|_| random.random_range(0..=PADDING_BYTES_MAX)).collect()
     }
 
-    /// The order of slices among living trials: `rounds` passes over all variants.
+    /// The order of slices among running trials: `rounds` passes over all variants.
     ///
-    /// Passes come in pairs, the second the first reversed, so that a linear drift within a pair falls on
-    /// every variant alike: A B B A, or B A A B, drawn anew for each pair.
+    /// Passes come in pairs, the second being the first reversed, so that a linear drift within a pair
+    /// affects every variant alike: A B B A, or B A A B, drawn for each pair.
     pub fn rounds(&self, block: u32, rounds: u32) -> Vec<usize> {
         self.passes(self.stream(block, 2), rounds)
     }
@@ -79,23 +80,24 @@ impl Schedule {
         all
     }
 
-    /// The order of turns within one slice of all living trials, likewise in mirrored pairs: so many turns for each.
+    /// The order of turns within one slice of all running trials, also in mirrored pairs: `turns` turns for
+    /// each.
     pub fn turns(&self, block: u32, slice: u32, turns: u32) -> Vec<usize> {
         self.passes(self.stream(block, TURNS + slice), turns)
     }
 
-    /// Seed of the arrivals at random in one slice of each trial of a block: the same for all variants, so that they see the
-    /// same ones.
+    /// Seed of random arrivals in one slice of each trial of a block: the same for all variants, so that they
+    /// get the same arrivals.
     pub fn arrivals_seed(&self, block: u32, slice: u32) -> u64 {
         self.stream(block, 3 + slice).random()
     }
 
-    /// Seed of which of several requests is sent when, in closed loop: the same for all variants of a block.
+    /// Seed for the order of several requests in closed loop: the same for all variants of a block.
     pub fn requests_seed(&self, block: u32) -> u64 {
         self.stream(block, REQUESTS).random()
     }
 
-    /// The order of so many steps of one trial, the same for all variants of a block.
+    /// The order of the steps of one trial, the same for all variants of a block.
     pub fn steps(&self, block: u32, steps: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..steps).collect();
         order.shuffle(&mut self.stream(block, 2));
@@ -114,13 +116,13 @@ impl Schedule {
     }
 }
 
-/// Whether the trials of a block can live side by side: not too many, no two that fight for a port, and load from this process.
-/// Other generators have one load at a time, and to agree on a begin takes longer than a turn.
+/// Whether the trials of a block can run concurrently: not too many, no two with the same port, and load from
+/// this process. Other generators have one load at a time, and agreeing on a start takes longer than a turn.
 pub fn live_together(plan: &Plan) -> bool {
     plan.variants.len() <= TOGETHER_MAX && shared_port(plan).is_none() && plan.generators.is_here()
 }
 
-/// A port that services of two variants insist on.
+/// A fixed port that services of two variants share.
 pub fn shared_port(plan: &Plan) -> Option<u16> {
     let services = plan.variants.iter().flat_map(|variant| &variant.services);
     let commands = services.filter_map(Service::command);
@@ -132,13 +134,13 @@ pub fn shared_port(plan: &Plan) -> Option<u16> {
     Some(all[twice].1)
 }
 
-/// Whether the trials of a block take short turns on connections that stay open. In open loop each slice opens its connections
-/// anew, which only long slices are worth.
+/// Whether the trials of a block take short turns on connections that stay open. In open loop each slice
+/// opens new connections, which only pays off for long slices.
 pub fn take_turns(plan: &Plan) -> bool {
     live_together(plan) && !plan.design.pacing().is_open()
 }
 
-/// Draws a seed where the file gives none: short enough to be typed again.
+/// Draws a seed if the file has none: short enough to be retyped.
 pub fn draw_seed() -> u64 {
     u64::from(rand::rng().random_range(1..1_000_000_u32))
 }

@@ -1,5 +1,5 @@
-//! Where a URL leads: to which of the addresses that were found for its host one connection can be opened, and closed. Nothing is sent over it.
-//! And whose processes are there, where those may be seen.
+//! Finds which of the addresses of a URL's host accepts a connection, which is closed without sending
+//! anything, and which processes listen there, if they can be observed.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -13,22 +13,22 @@ use services::{Watched, reach_socket};
 
 use crate::destinations::{Destinations, is_own_address};
 
-/// How long an address may take to accept a connection.
+/// Timeout for an address to accept a connection.
 const REACH_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Where a URL leads now.
+/// The current target of a URL.
 #[derive(Debug, Clone)]
 pub struct Reached {
-    /// What accepts connections.
+    /// The address that accepts connections.
     pub address: Address,
-    /// All addresses that its host stands for, of the family that was asked for; none of a socket in the file system.
+    /// All addresses of its host of the requested family. Empty for a unix socket.
     pub addresses: Vec<IpAddr>,
 }
 
-/// The first of a URL's addresses, of the family of `source`, that accepts a connection.
+/// The first of a URL's addresses of the family of `source` that accepts a connection.
 ///
 /// # Errors
-/// In words: the host has no such address, or nobody listens there.
+/// The host has no such address, or no process listens there.
 pub fn reach(url: &Url, destinations: &Destinations, source: Option<IpAddr>) -> Result<Reached, String> {
     let refused = |place: &str, why: &str| format!("cannot connect to {place}: {why}");
     if let Place::Unix(path) = &url.place {
@@ -36,7 +36,7 @@ pub fn reach(url: &Url, destinations: &Destinations, source: Option<IpAddr>) -> 
         return Ok(Reached { address: Address::Unix(path.clone()), addresses: Vec::new() });
     }
     let known = usable(url, destinations, source);
-    // Who resets a connection has accepted it.
+    // A connection that is reset was accepted before.
     let reached = |address: &SocketAddr| Ok(at(*address, &known));
     let mut why = match source {
         None => "it has no address".to_owned(),
@@ -59,10 +59,10 @@ pub fn reach(url: &Url, destinations: &Destinations, source: Option<IpAddr>) -> 
     Err(refused(&url.authority(), &why))
 }
 
-/// Where a URL leads, without a connection from here: the first of its addresses.
+/// The target of a URL without connecting: the first of its addresses.
 ///
 /// # Errors
-/// In words: the host has no address.
+/// The host has no address.
 pub(crate) fn expected(url: &Url, destinations: &Destinations) -> Result<Reached, String> {
     let known = usable(url, destinations, None);
     let first = known.first().ok_or_else(|| format!("{} has no address", url.authority()))?;
@@ -79,18 +79,18 @@ fn usable(url: &Url, destinations: &Destinations, source: Option<IpAddr>) -> Vec
     destinations.known(url).iter().filter(fits).copied().collect()
 }
 
-/// Whether an address means nothing without an interface, and has none.
+/// Whether an address requires an interface, and has none.
 fn needs_zone(address: &SocketAddr) -> bool {
     matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0)
 }
 
-/// Whether an address is one of our network.
+/// Whether an address belongs to our network namespace.
 fn is_here(address: &Address) -> bool {
     let Address::Tcp(at) = address else { return true };
     is_own_address(at)
 }
 
-/// Whether what listens at an address works on this machine, be it in the network of a container.
+/// Whether the listener of an address runs on this machine, possibly in a container's network.
 pub(crate) fn works_here(address: &Address) -> bool {
     let Address::Tcp(at) = address else { return true };
     is_here(address) || is_address_here(at.ip())
@@ -99,7 +99,7 @@ pub(crate) fn works_here(address: &Address) -> bool {
 /// The processes behind a URL.
 ///
 /// # Errors
-/// In words: why they cannot be seen.
+/// The reason why they cannot be observed.
 pub(crate) fn watched(url: &Url, reached: &Reached) -> Result<Watched, String> {
     if !is_here(&reached.address) {
         return Err(format!("{} is no address of this machine's own network", url.host()));
@@ -111,8 +111,8 @@ pub(crate) fn watched(url: &Url, reached: &Reached) -> Result<Watched, String> {
     watched.map_err(str::to_owned)
 }
 
-/// The variants behind URLs of whose processes nothing can be known, by index, with why. One process behind several variants may not be
-/// told apart: while one of them is loaded it works for that, and its figures are those of all.
+/// Variants behind URLs whose processes cannot be observed, by index, with the reason. A process that serves
+/// several variants cannot be attributed: its figures are the sum over all of them.
 pub fn unseen(plan: &Plan, destinations: &Destinations) -> BTreeMap<usize, String> {
     let watch = |variant: &Variant| {
         let url = variant.entry_service().and_then(Service::url)?;

@@ -1,5 +1,5 @@
-//! A fast part of the simulated proof (`examples/simulated_truth`): on a noisy machine the lab's verdicts and intervals
-//! err as seldom as they claim, and the simulation can tell where they do not.
+//! A fast part of the simulated proof (`examples/simulated_truth`): on a noisy machine the lab's verdicts and
+//! intervals have at most the stated error rates, and the simulation detects violations.
 
 #[allow(dead_code, unused_imports)]
 mod environment;
@@ -26,7 +26,7 @@ fn of(kind: Kind, services: &[Service]) -> Tally {
     simulate(&Cell { kind, services: services.to_vec(), budget_s: 60 }, RUNS, SEED)
 }
 
-/// Four standard errors of a share that is as it should be.
+/// Four standard errors of a share at its nominal value.
 fn chance() -> f64 {
     4.0 * (ALPHA * (1.0 - ALPHA) / RUNS as f64).sqrt()
 }

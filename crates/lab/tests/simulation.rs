@@ -1,5 +1,5 @@
-//! The dispatcher over a simulated environment: whatever goes wrong everything is stopped and the record opens. That nothing is found where
-//! nothing is: `simulated_truth.rs`.
+//! The dispatcher over a simulated environment: after any failure everything is stopped and the record opens.
+//! `simulated_truth.rs` tests false findings.
 
 mod budget;
 mod calibration;
@@ -31,7 +31,7 @@ fn every_block_has_each_undecided_variant_once_with_its_slices_in_mirrored_pairs
     for (number, block) in record.complete_blocks().enumerate() {
         let mut variants: Vec<usize> = block.trials.iter().map(record::Trial::variant).collect();
         variants.sort_unstable();
-        // The faster one is measured no further once that is decided.
+        // The faster variant is not measured any further once it is decided.
         let undecided = number + decided < record.complete_blocks().count();
         assert_eq!(variants, if undecided { vec![0, 1, 2] } else { vec![0, 2] });
         let slices: Vec<usize> = block.trials.iter().map(|trial| trial.measured().count()).collect();
@@ -42,7 +42,7 @@ fn every_block_has_each_undecided_variant_once_with_its_slices_in_mirrored_pairs
     assert_eq!(rounds[..3], mirrored);
     let orders: Vec<Vec<usize>> = (1..20).map(|block| Schedule::new(3, 3).order(block)).collect();
     assert!(orders.iter().any(|order| *order != orders[0]), "the order is drawn anew for each block");
-    // Variants of a block draw the same requests, and other blocks others.
+    // Variants of a block draw the same requests, and other blocks draw others.
     let starts = environment.starts.iter();
     let seeds: BTreeSet<(u32, u64)> = starts.map(|start| (start.block, start.requests_seed)).collect();
     let alone: BTreeSet<u64> = seeds.iter().map(|(_, seed)| *seed).collect();
@@ -114,13 +114,13 @@ fn the_record_opens_wherever_it_was_cut_off() {
     for cut in (0..whole.len()).step_by(997) {
         fs::write(&events, &whole[..cut]).expect("it can be written");
         let opened = record::open(&folder.path().join("record")).expect("it opens");
-        // A line that lacks nothing but its end is whole.
+        // A line that lacks only its newline is complete.
         let cut_in_a_line = cut > 0 && whole[cut - 1] != b'\n' && whole[cut] != b'\n';
         assert_eq!(opened.damage.len(), usize::from(cut_in_a_line));
         assert!(opened.complete_blocks().count() <= record.complete_blocks().count());
         let _ = analysis::conclude(&opened);
     }
-    // A line spoilt in the middle costs that line only.
+    // A damaged line in the middle only loses that line.
     let mut spoilt = whole.clone();
     spoilt[10] = 0xff;
     fs::write(&events, &spoilt).expect("it can be written");

@@ -1,11 +1,12 @@
-//! What a request costs the client in CPU time: the figure by which load generators are compared.
+//! CPU time of the client per request: the figure by which load generators are compared.
 //!
 //! ```text
 //! cargo run --release -p proofload-load --example cost -- 127.0.0.1:8080 /small 64 5 completion
 //! ```
-//! Address, path, connections, seconds, driver, and the protocol where it is not `http1`: `tls`, `http2:10` or `http2-tls:10`,
-//! with so many streams. No certificate is verified. The same from outside for any other tool: user and system time of the
-//! process over its requests. It must stay a thin shell around the engine, or it would measure itself.
+//! Address, path, connections, seconds, driver, and the protocol if it is not `http1`: `tls`, `http2:10` or
+//! `http2-tls:10`, with the number of streams. No certificate is verified. For other tools the same figure is
+//! the process's user and system time divided by its requests. This example stays a thin shell around the
+//! engine, or it would measure itself.
 
 use std::io::Write;
 use std::time::Duration;
@@ -56,13 +57,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// CPU time of the whole process, as its rusage would have it.
+/// CPU time of the whole process, as in its rusage.
 fn process_cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// The most memory that this process has held at once, as the kernel counts it.
+/// Peak memory of this process, as reported by the kernel.
 fn peak_memory_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

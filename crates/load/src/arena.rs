@@ -1,5 +1,5 @@
-//! Every request that can be sent, as bytes side by side, made before the load and never changed: threads share it,
-//! and the kernel sends straight from it.
+//! All requests as adjacent bytes, rendered before the load and never changed. Threads share the arena, and
+//! the kernel sends straight from it.
 //!
 //! ```text
 //!   endpoint      0 "list"            1 "item", three rows               2 "add"
@@ -7,8 +7,9 @@
 //!   arena        |GET /list ...      |GET /item/1|GET /item/2|GET /item/3|POST /item ...|
 //!   bounds       ^0                  ^1          ^2          ^3          ^4             ^5
 //! ```
-//! An endpoint is one request of the spec; its variants are what its rows of values make of it. This decides what can
-//! be sent, and `sampler` which of it is sent next; it must not know threads, connections or time.
+//! An endpoint is one request of the spec. Its variants are its renderings, one per row of values. This
+//! module decides what can be sent, and `sampler` which request is sent next. It knows no threads,
+//! connections or time.
 
 use std::collections::HashMap;
 use std::hint::select_unpredictable;
@@ -23,43 +24,46 @@ use crate::render::{Hole, Renderer};
 use crate::values::shown;
 use crate::{LoadError, Request, Users};
 
-/// Each has histograms of its own in each thread, of 264 KiB and more. Many requests that differ in a value are one endpoint.
+/// Maximum number of endpoints. Each has its own histograms in each thread, of 264 KiB and more. Requests
+/// that differ in a value are one endpoint.
 const ENDPOINTS_MAX: usize = 100;
-/// What the holes of a variant take, about.
+/// Approximate memory for the holes of a variant.
 const HOLES_BYTES: usize = 128;
-/// Of requests, rendered. Offsets have 32 bits.
+/// Maximum size of the rendered requests. Offsets have 32 bits.
 const ARENA_MAX: usize = 512 << 20;
 
 pub(crate) struct RequestArena {
     arena: Vec<u8>,
     /// Variant v is `arena[bounds[v]..bounds[v + 1]]`.
     bounds: Vec<u32>,
-    /// In the order of the spec; [`Choice::endpoint`] is a number of this.
+    /// In the order of the spec. [`Choice::endpoint`] is an index into this.
     pub(crate) endpoints: Vec<Endpoint>,
-    /// Of variants that each user fills, by where they begin.
+    /// Holes of variants that each user fills, by the variant's start.
     holes: HashMap<u32, Box<[Hole]>>,
     table: AliasTable,
 }
 
-/// One request of the spec, with what its values make of it.
+/// One request of the spec, with its variants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Endpoint {
-    /// What reports call it; unlike every other's.
+    /// Its name in reports, unique among endpoints.
     pub(crate) name: String,
-    /// Whether its responses have no body whatever they say: those to HEAD.
+    /// Whether its responses never have a body, as with HEAD.
     bodiless: bool,
-    /// Whether it is drawn; otherwise users send it first.
+    /// Whether it is drawn. Otherwise users send it first.
     pub(crate) is_drawn: bool,
-    /// Its first variant, and how many follow one another; at least one.
+    /// Its first variant and the number of variants, at least one.
     first: u32,
     count: u32,
 }
 
 impl RequestArena {
-    /// Renders all requests with all their rows, the last of which are those by which `users` log in: they are not drawn.
+    /// Renders all requests with all their rows. The last requests are those by which `users` log in, which
+    /// are not drawn.
     ///
-    /// # Errors [`LoadError::Spec`]: the first request that cannot be sent as it is meant; no request, or more than
-    /// 100; two of one name; values that no request uses; more than 512 MiB.
+    /// # Errors
+    /// Returns a [`LoadError::Spec`] for the first request that cannot be sent as intended. Also for no
+    /// request, more than 100, two of one name, unused values, or more than 512 MiB.
     pub(crate) fn render(requests: &[Request], users: &Users) -> Result<RequestArena, LoadError> {
         RequestArena::render_within(requests, users, ARENA_MAX)
     }
@@ -80,7 +84,7 @@ impl RequestArena {
         };
         let mut uses_values = Vec::new();
         for (index, request) in requests.iter().enumerate() {
-            // Of a user's first requests each knows what those before it have captured.
+            // Each first request of a user can use the values captured by earlier ones.
             let before = index.checked_sub(drawn).unwrap_or(users.first.len());
             let captured = users.first[..before].iter().flat_map(|first| &first.capture);
             let captured: Vec<String> = captured.map(|(name, _)| name.clone()).collect();
@@ -93,7 +97,7 @@ impl RequestArena {
         Ok(arena)
     }
 
-    /// Appends an endpoint; whether it has placeholders.
+    /// Appends an endpoint. Returns whether it has placeholders.
     fn add(
         &mut self,
         request: &Request,
@@ -110,14 +114,14 @@ impl RequestArena {
             }
             let end = self.arena.len();
             if end + self.holes.len() * HOLES_BYTES > limit {
-                // Projected from the rows that were rendered so far.
+                // Estimated from the rows rendered so far.
                 let projected = begin as u128 + (end - begin) as u128 * count as u128 / (row + 1) as u128;
                 let rows = if count > 1 { format!(" with its {count} rows") } else { String::new() };
                 let problem =
                     format!("rendered{rows} the load takes about {projected} bytes, at most {limit}");
                 return refuse("load.requests", problem + "; use fewer rows or smaller bodies");
             }
-            // Within the limit, which 32 bits hold.
+            // The limit fits into 32 bits.
             self.bounds.push(end as u32);
         }
         self.endpoints.push(Endpoint {
@@ -130,29 +134,29 @@ impl RequestArena {
         Ok(renderer.uses_values())
     }
 
-    /// Every request that can be drawn, with the name of its endpoint.
+    /// All requests that can be drawn, with the name of their endpoint.
     pub(crate) fn variants(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.endpoints.iter().enumerate().flat_map(move |(endpoint, Endpoint { name, count, .. })| {
             (0..*count).map(move |row| (name.as_str(), self.bytes(self.choice(endpoint, row))))
         })
     }
 
-    /// The bytes of a request that was drawn. They stay where they are as long as the arena lives.
+    /// The bytes of a request that was drawn. They do not move as long as the arena lives.
     pub(crate) fn bytes(&self, choice: Choice) -> &[u8] {
         &self.arena[choice.start as usize..][..choice.length as usize]
     }
 
-    /// The places in a request that each user fills, if it has any.
+    /// The places in a request that each user fills, if any.
     pub(crate) fn holes(&self, choice: Choice) -> Option<&[Hole]> {
         self.holes.get(&choice.start).map(|holes| &**holes)
     }
 
-    /// The endpoint's variant with the row of this number, from the first again after the last.
+    /// The endpoint's variant for this row number, modulo the number of rows.
     pub(crate) fn row_of(&self, endpoint: usize, number: usize) -> Choice {
         self.choice(endpoint, (number % self.endpoints[endpoint].count as usize) as u32)
     }
 
-    /// Variant `row` of the endpoint; both are within the arena.
+    /// Variant `row` of the endpoint. Both must be within the arena.
     fn choice(&self, endpoint: usize, row: u32) -> Choice {
         let Endpoint { first, bodiless, .. } = self.endpoints[endpoint];
         let variant = (first + row) as usize;
@@ -184,7 +188,8 @@ fn check(requests: &[Request]) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Values may be given to several requests though not all use them; if none does, a placeholder was mistyped.
+/// Values may be given to several requests although not all use them. If none does, a placeholder was
+/// mistyped.
 fn check_values(requests: &[Request], uses_values: &[bool]) -> Result<(), LoadError> {
     let used = |values| {
         let mut all = requests.iter().zip(uses_values);
@@ -201,7 +206,7 @@ fn check_values(requests: &[Request], uses_values: &[bool]) -> Result<(), LoadEr
     Ok(())
 }
 
-/// Says which request it is about, where there are several.
+/// Adds the name of the request to an error, if there are several.
 fn of_request(error: LoadError, request: &Request, requests: usize) -> LoadError {
     match error {
         LoadError::Spec { field, problem } if requests > 1 => {
@@ -211,39 +216,38 @@ fn of_request(error: LoadError, request: &Request, requests: usize) -> LoadError
     }
 }
 
-// Which request a thread sends next: an endpoint by weight, then one of its rows, each as likely as another.
+// The next request of a thread: an endpoint drawn by weight, then one of its rows with equal probability.
 //
 // ```text
 //   seed ──► one seed a thread ──► words ──► endpoint (none is drawn where there is one)
 //                                       └──► row      (none is drawn where there is one)
 // ```
-// The sequence depends on the arena, the seed and the thread's number alone, and on nothing that happens in the
-// load. It must stay what it is from version to version, so that a seed in a record goes on to mean the same
-// requests.
+// The sequence depends only on the arena, the seed and the thread's number, not on events during the load. It
+// must not change between versions, so that a seed in a record keeps its meaning.
 
-/// Keeps the words from those of the arrivals, which are drawn from the same seed. "requests" in ASCII.
+/// Separates these words from the arrivals' words, which use the same seed. "requests" in ASCII.
 const PURPOSE: u64 = 0x7265_7175_6573_7473;
 
-/// The requests of one thread, without end. A clone draws the same ones.
+/// The infinite sequence of requests of one thread. A clone draws the same ones.
 #[derive(Clone)]
 pub(crate) struct RequestSampler {
     arena: Arc<RequestArena>,
     rng: Pcg64Mcg,
 }
 
-/// A request that was drawn: a place in the arena, which [`RequestArena::bytes`] turns into bytes.
+/// A request that was drawn: a range of the arena. [`RequestArena::bytes`] returns its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Choice {
-    /// Where it begins in the arena.
+    /// Offset in the arena.
     start: u32,
     pub(crate) length: u32,
     pub(crate) endpoint: u16,
-    /// Whether the response has no body whatever it says.
+    /// Whether the response never has a body.
     pub(crate) bodiless: bool,
 }
 
 impl RequestSampler {
-    /// The requests of thread `thread` (from 0).
+    /// Creates the sampler of thread `thread` (from 0).
     pub(crate) fn new(arena: Arc<RequestArena>, seed: u64, thread: u32) -> RequestSampler {
         RequestSampler { arena, rng: rng_of(seed ^ PURPOSE, thread) }
     }
@@ -255,14 +259,14 @@ impl RequestSampler {
         };
         let row = match self.arena.endpoints[endpoint].count {
             1 => 0,
-            // The high part of the product: rows differ by at most 2⁻³² of their likelihood.
+            // The high part of the product. The probabilities of rows differ by at most 2⁻³².
             count => ((u128::from(self.rng.next_u64()) * u128::from(count)) >> 64) as u32,
         };
         self.arena.choice(endpoint, row)
     }
 }
 
-// Draws a number by weight, in the same time however many there are: Vose's form of Walker's alias method.
+// Weighted draw in constant time: Vose's form of Walker's alias method.
 //
 // ```text
 //   weights 6, 3, 1 have 18, 9 and 3 of thirty parts; a slot holds ten parts of at most two numbers
@@ -271,10 +275,10 @@ impl RequestSampler {
 //   slot 1  1111111110             └─ low part ───► its own number below the mark, the other above
 //   slot 2  2220000000
 // ```
-// Weights are whole numbers and are dealt exactly; only the marks are rounded, to 2⁻⁶⁴ of a slot. Pure: the random
-// word comes from outside. What is drawn for a word must never change, for seeds in records stand for it.
+// Weights are integers and are distributed exactly. Only the marks are rounded, to 2⁻⁶⁴ of a slot. Pure: the
+// caller passes the random word. The result for a word must never change, because records contain seeds.
 
-/// Numbers from 0, each with its share of all words.
+/// The numbers from 0, each with its share of all words.
 pub(crate) struct AliasTable {
     slots: Box<[Slot]>,
 }
@@ -282,16 +286,16 @@ pub(crate) struct AliasTable {
 #[derive(Clone, Copy)]
 struct Slot {
     mark: u64,
-    /// What is drawn from the mark on.
+    /// The number drawn from the mark on.
     other: u16,
 }
 
 impl AliasTable {
-    /// A table for at least one and at most 65 536 weights, each at least 1.
+    /// Creates a table for 1 to 65 536 weights, each at least 1.
     pub(crate) fn new(weights: &[u32]) -> AliasTable {
         let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
-        // A slot holds `total`, and a number fills as many parts of slots as its weight says: at most 2³² · 2¹⁶, which
-        // 64 bits hold.
+        // A slot holds `total`, and a number fills as many parts of slots as its weight: at most 2³² · 2¹⁶,
+        // which fits into 64 bits.
         let mut left: Vec<u64> =
             weights.iter().map(|weight| u64::from(*weight) * weights.len() as u64).collect();
         let mut slots: Vec<Slot> =
@@ -310,12 +314,12 @@ impl AliasTable {
         AliasTable { slots: slots.into() }
     }
 
-    /// The number that a random word stands for.
+    /// Returns the number for a random word.
     pub(crate) fn pick(&self, word: u64) -> usize {
         let place = u128::from(word) * self.slots.len() as u128;
         let (own, within) = ((place >> 64) as usize, place as u64);
         let Slot { mark, other } = self.slots[own];
-        // A branch would be guessed wrong up to every other time.
+        // A branch would be mispredicted up to half the time.
         select_unpredictable(within < mark, own, other.into())
     }
 }

@@ -1,8 +1,7 @@
-//! The contract at work: which responses are good, what the first bad one of each kind looked like, and which contents
-//! were seen.
+//! Contract checks: which responses are good, an example of each kind of failure, and the different contents.
 //!
-//! It looks at heads as they are parsed and at lengths; one response in so many is looked at in full. It allocates only for
-//! those, for the first example of a breach, and for a value that a server has folded.
+//! It checks parsed heads and lengths. One in n responses is checked in full. It allocates only for those,
+//! for the first example of a breach, and for folded header values.
 
 use std::borrow::Cow;
 
@@ -14,65 +13,67 @@ use crate::Contract;
 use crate::content::{Content, ContentReader};
 use crate::reader::Head;
 
-/// The most that is kept of an unexpected header value.
+/// Maximum length of an unexpected header value in an example.
 const EXAMPLE_CHARS: usize = 200;
-/// The first response of a slice is sampled once slices have lasted so long: each of many short turns would pay for a sample of its own.
+/// The first response of a slice is sampled once slices have lasted this long in total. Otherwise each of
+/// many short slices would pay for its own sample.
 pub(crate) const FIRST_EVERY_NS: u64 = 250_000_000;
-/// Different contents of an endpoint that are told apart.
+/// Maximum number of different contents per endpoint.
 const CONTENTS_MAX: usize = 16;
 
-/// In what a response broke the contract, the first thing noticed: its place among the failures of the endpoint.
+/// The first breach of the contract found in a response: an index into the failures of the endpoint.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Breach(usize);
 
-/// What can be wrong under every contract; its headers follow.
+/// The kinds of failure under every contract. The contract's headers follow.
 const KINDS: [FailureKind; 4] =
     [FailureKind::Status, FailureKind::BodyBytes, FailureKind::Coding, FailureKind::Content];
 
-/// The contracts of all endpoints with the breaches seen so far.
+/// The contracts of all endpoints with the breaches so far.
 #[derive(Debug)]
 pub(crate) struct Check {
     endpoints: Vec<Endpoint>,
-    /// One response in so many is looked at in full; 0: none.
+    /// One in n responses is checked in full. 0 means none.
     sample_every: u64,
-    /// How long slices were to last since then.
+    /// Total planned length of slices since the first response of one was sampled.
     lasted_ns: u64,
-    /// Of all heads the fields are looked at.
+    /// Whether the fields of all heads are read.
     pub(crate) has_users: bool,
     log_ins: Vec<ContractFailure>,
-    /// The first content coding that is not known here.
+    /// The first unknown content coding.
     unknown_coding: Option<String>,
 }
 
 #[derive(Debug)]
 struct Endpoint {
     contract: Contract,
-    /// One for each of [`KINDS`], then one for each header of the contract; what never happened has a count of 0.
+    /// One for each of [`KINDS`], then one for each header of the contract. The count is 0 if it never
+    /// happened.
     failures: Vec<ContractFailure>,
     contents: Vec<ContentSeen>,
-    /// Heads of good responses that could have been sampled, since the first of a slice was.
+    /// Heads of good responses that could have been sampled since the first response of a slice was.
     heads: u64,
     sampled: SampleCounts,
 }
 
-/// What a check has seen of an endpoint in a slice.
+/// Check results of an endpoint in a slice.
 #[derive(Debug, Default)]
 pub(crate) struct EndpointSeen {
     pub(crate) contents: Vec<ContentSeen>,
     pub(crate) sampled: SampleCounts,
 }
 
-/// What a check has seen in a slice.
+/// Check results of a slice.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) failures: Vec<ContractFailure>,
-    /// By endpoint.
+    /// Results by endpoint.
     pub(crate) endpoints: Vec<EndpointSeen>,
     pub(crate) unknown_coding: Option<String>,
 }
 
 impl Check {
-    /// The contracts are those of the endpoints, in their order.
+    /// `contracts` has one contract for each endpoint, in the same order.
     pub(crate) fn new(contracts: Vec<Contract>, sample_every: u64) -> Check {
         let endpoint = |contract: Contract| {
             let failures = none_of(&contract);
@@ -84,7 +85,7 @@ impl Check {
         Check { endpoints, sample_every, lasted_ns: 0, has_users: false, log_ins, unknown_coding }
     }
 
-    /// A slice begins that is to last so long.
+    /// Begins a slice with this planned length.
     pub(crate) fn begin(&mut self, window_ns: u64) {
         self.lasted_ns = self.lasted_ns.saturating_add(window_ns);
         if self.lasted_ns >= FIRST_EVERY_NS {
@@ -97,14 +98,14 @@ impl Check {
         self.sample_every > 0 && self.endpoints[usize::from(endpoint)].heads.is_multiple_of(self.sample_every)
     }
 
-    /// Whether the fields of the next head of this endpoint are looked at, beside its status.
+    /// Whether the header fields of the next response of this endpoint are needed, not only its status.
     pub(crate) fn reads_fields(&self, endpoint: u16) -> bool {
         self.has_users
             || self.is_sampled(endpoint)
             || !self.endpoints[usize::from(endpoint)].contract.headers.is_empty()
     }
 
-    /// Looks at a final head. An example of a breach is kept here, the breach is counted by [`Check::body`].
+    /// Checks a final head. Stores an example of a breach. [`Check::body`] counts the breach.
     pub(crate) fn head(&mut self, endpoint: u16, head: &Head<'_>) -> Option<Breach> {
         let Endpoint { contract, failures, .. } = &mut self.endpoints[usize::from(endpoint)];
         if !contract.accepts_status(head.status) {
@@ -115,15 +116,15 @@ impl Check {
         Some(note(failures, is_of, || seen_values(head, name)))
     }
 
-    /// What looks at the content of the response with this good head, if its turn has come. The page of an error is no other content of
-    /// its endpoint.
+    /// Returns a reader for the content of the response with this good head, if it is to be sampled. Error
+    /// pages are not sampled as contents of an endpoint.
     pub(crate) fn sample(&mut self, endpoint: u16, head: &Head<'_>) -> Option<Box<ContentReader>> {
         let is_sampled = self.is_sampled(endpoint);
         self.endpoints[usize::from(endpoint)].heads += 1;
         is_sampled.then(|| Box::new(ContentReader::of(head)))
     }
 
-    /// Judges the content of a sampled response with a good head, and notes it where that is good, too.
+    /// Checks the content of a sampled response with a good head, and records the content if it is good.
     pub(crate) fn content(&mut self, endpoint: u16, content: ContentReader) -> Option<Breach> {
         let Endpoint { contract, failures, contents, sampled, .. } =
             &mut self.endpoints[usize::from(endpoint)];
@@ -140,7 +141,7 @@ impl Check {
             let example = || format!("SHA-256 {digest}");
             return Some(note(failures, |kind| *kind == FailureKind::Content, example));
         }
-        // What has another length is judged by [`Check::body`].
+        // [`Check::body`] reports a wrong length.
         if contract.body_bytes.is_some_and(|expected| expected != encoded_bytes) {
             return None;
         }
@@ -154,7 +155,7 @@ impl Check {
         None
     }
 
-    /// Judges a complete response: true when it is good.
+    /// Checks a complete response. Returns whether it is good.
     pub(crate) fn body(&mut self, endpoint: u16, breach: Option<Breach>, bytes: u64) -> bool {
         match self.breach(endpoint, breach, bytes) {
             Some(failure) => {
@@ -165,7 +166,7 @@ impl Check {
         }
     }
 
-    /// In what a complete response broke the contract.
+    /// The breach of a complete response, if any.
     fn breach(&mut self, endpoint: u16, breach: Option<Breach>, bytes: u64) -> Option<&mut ContractFailure> {
         let Endpoint { contract, failures, .. } = &mut self.endpoints[usize::from(endpoint)];
         let wrong_length = contract.body_bytes.is_some_and(|expected| expected != bytes);
@@ -178,8 +179,8 @@ impl Check {
         Some(&mut failures[place])
     }
 
-    /// What is wrong with the complete response to a log-in, in words, if it broke the contract. Not the value of a header, which may be a
-    /// secret: by which name it is to be masked could not be told from words.
+    /// Describes the breach in a complete response to a log-in, if any. Omits the value of a header, which
+    /// may be a secret: a masking rule by name would not match within a sentence.
     pub(crate) fn refusal(&mut self, endpoint: u16, breach: Option<Breach>, bytes: u64) -> Option<String> {
         let ContractFailure { kind, example, .. } = self.breach(endpoint, breach, bytes)?;
         let is_header = matches!(kind, FailureKind::Header(_));
@@ -195,7 +196,7 @@ impl Check {
         }
     }
 
-    /// Hands out what was seen of a slice, and starts over.
+    /// Returns the results of a slice, and resets them.
     pub(crate) fn take(&mut self) -> Seen {
         let take = |Endpoint { contract, failures, .. }: &mut Endpoint| {
             std::mem::replace(failures, none_of(contract)).into_iter().filter(|failure| failure.count > 0)
@@ -215,7 +216,7 @@ fn none_of(contract: &Contract) -> Vec<ContractFailure> {
     kinds.map(|kind| ContractFailure { kind, count: 0, example: String::new() }).collect()
 }
 
-/// Keeps an example of a breach of this kind unless there is one.
+/// Stores an example of a breach of this kind unless there is one.
 fn note(
     failures: &mut [ContractFailure],
     is_of: impl Fn(&FailureKind) -> bool,
@@ -238,7 +239,7 @@ fn has(head: &Head<'_>, name: &str, accepted: &[String]) -> bool {
         || values.any(|value| accepted.iter().any(|a| a.as_bytes().eq_ignore_ascii_case(&value)))
 }
 
-/// The values of all fields of this name, each on one line.
+/// The values of all fields with this name, each on one line.
 pub(crate) fn values<'a>(head: &Head<'a>, name: &str) -> impl Iterator<Item = Cow<'a, [u8]>> {
     head.headers
         .iter()
@@ -246,7 +247,7 @@ pub(crate) fn values<'a>(head: &Head<'a>, name: &str) -> impl Iterator<Item = Co
         .map(|field| unfolded(field.value.trim_ascii()))
 }
 
-/// A value on one line: each fold, with the blanks around it, is one blank (RFC 9112, section 5.2).
+/// A value on one line. Each fold with surrounding blanks becomes one blank (RFC 9112, section 5.2).
 pub(crate) fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
     if !value.contains(&b'\n') {
         return Cow::Borrowed(value);
@@ -255,7 +256,7 @@ pub(crate) fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(lines.join(&b' '))
 }
 
-/// The status, of a redirect with where it leads.
+/// Formats the status, with the target of a redirect.
 fn seen_status(head: &Head<'_>) -> String {
     let place = values(head, "location").next().filter(|_| (300..400).contains(&head.status));
     let place = place.map(|place| format!("{LOCATION}{}", String::from_utf8_lossy(&place)));

@@ -9,7 +9,7 @@ pub(crate) fn monotonic_ns() -> u64 {
     nanoseconds(ClockId::Monotonic)
 }
 
-/// `CLOCK_BOOTTIME` in nanoseconds: goes on while the machine is suspended. Read through the vDSO, too.
+/// `CLOCK_BOOTTIME` in nanoseconds, which includes suspension. Also read through the vDSO.
 pub(crate) fn boot_ns() -> u64 {
     nanoseconds(ClockId::Boottime)
 }
@@ -19,8 +19,8 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     nanoseconds(ClockId::ThreadCPUTime)
 }
 
-/// How long the calling thread has been ready to run without running, nanoseconds: the second field of its
-/// `schedstat`. `None` where the kernel was built without it.
+/// Time in nanoseconds that the calling thread was ready but not running: the second field of its
+/// `schedstat`. `None` if the kernel was built without it.
 pub(crate) fn thread_run_delay_ns() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()
@@ -31,7 +31,7 @@ fn nanoseconds(clock: ClockId) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A time limit in nanoseconds; beyond a century it is one.
+/// A time limit in nanoseconds, at most a century.
 pub(crate) fn in_ns(time: Duration) -> u64 {
     const CENTURY: Duration = Duration::from_secs(100 * 366 * 86_400);
     time.min(CENTURY).as_nanos() as u64

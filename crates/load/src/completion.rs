@@ -1,12 +1,14 @@
 //! The completion driver: moves the bytes of one thread through io_uring.
 //!
-//! One system call hands over all requests of a turn and brings back all that has arrived meanwhile, already in buffers.
-//! A receive stays armed over many responses, and a request that fits into a socket's buffer is sent without a
-//! completion; with TLS, HTTP/2 or pipelining a copy of what is to be sent is, and completes. It must not decide anything about requests: that is the [`Worker`]'s.
+//! One system call submits all requests of a turn and returns all data received meanwhile, already in
+//! buffers. A receive stays armed over many responses. A request that fits into the socket's buffer is sent
+//! without a completion. With TLS, HTTP/2 or pipelining, a copy is sent instead, with a completion. This
+//! module makes no decisions about requests, which belong to the [`Worker`].
 //!
-//! What arrives is stamped when the call that brought it returns. With many requests in flight that call holds out up to
-//! 20 µs for several responses (up to 100 µs with 400 in flight), 5 µs in open loop. A request is stamped as sent when it is queued, which is before the next call sends it. So a
-//! latency may be overstated by that and the work of a turn; it is never understated.
+//! Received data is timestamped when the call that returned it returns. With many requests in flight, that
+//! call waits up to 20 µs for several responses (up to 100 µs with 400 in flight), and 5 µs in open loop. A
+//! request is timestamped when it is queued, which is before the next call sends it. So a latency may be
+//! overstated by that and by the work of a turn. It is never understated.
 
 use std::ffi::c_void;
 use std::io;
@@ -31,27 +33,28 @@ mod ring;
 
 /// A request up to this length fits into an empty send buffer, whose smallest default is 16 KiB (tcp(7), `tcp_wmem`).
 const SILENT_BYTES_MAX: usize = 4096;
-/// A wait holds out for as many completions as there are times so many requests in flight, so that few connections get
-/// each response at once.
+/// A wait lasts for one completion per n requests in flight, so that with few connections each response is
+/// received at once.
 const IN_FLIGHT_FOR_ONE: u32 = 4;
-/// In open loop, where latency is what is measured, a wait holds out for at most so many completions, and so long.
+/// In open loop, where latency is measured, a wait lasts for at most this many completions and this long.
 const OPEN_LOOP: Patience = Patience { several: 8, us: 5 };
-/// From this length on a body comes in many pieces.
+/// A body of at least this length arrives in many pieces.
 const LONG_BODY_BYTES: u64 = 32 * 1024;
-/// Of what is not the arena's, sent at once.
+/// Maximum size of one send of data outside the arena.
 const COPY_BYTES_MAX: usize = 64 * 1024;
-/// After a long response the next ones are taken to be long, too, for so many receives: to change from one kind of receive to the other
-/// costs more than a few of the wrong kind.
+/// After a long response, the next responses are assumed to be long for this number of receives. Switching
+/// between the two kinds of receive costs more than a few receives of the wrong kind.
 const LONG_FOR: u32 = 64;
-/// Thrown away by one request, at most: what is thrown away when it is cancelled is not counted.
+/// Maximum bytes discarded by one io_uring request. Bytes that a cancelled one discarded are not counted.
 const SKIP_BYTES_MAX: u64 = 1 << 20;
 
-/// In closed loop, with so many requests in flight and such responses so far.
+/// The patience in closed loop for this number of requests in flight and these response means.
 ///
-/// Without patience every response wakes this thread, at the cost of both sides: the server pays for the interrupt. More of it
-/// comes late where more are in flight: a thread makes at most 250,000 requests a second, so that a quarter of a microsecond for each
-/// in flight is at most a sixteenth of the mean latency. A long body comes in many pieces, and a piece may wait for more of them for a
-/// thirty-second of it. docs/decisions/0006-completions.md links what more and less of it cost.
+/// Without patience every response wakes this thread, and both sides pay: the server for the interrupt. The
+/// wait may be longer when more requests are in flight. A thread makes at most 250,000 requests a second, so
+/// a quarter of a microsecond per request in flight is at most a sixteenth of the mean latency. A long body
+/// comes in many pieces, and a piece may wait for more of them for 1/32 of the latency.
+/// docs/decisions/0006-completions.md links the cost of longer and shorter waits.
 fn closed_loop(in_flight: u32, so_far: Option<Means>) -> Patience {
     let of_long = so_far.filter(|means| means.body_bytes >= LONG_BODY_BYTES);
     let us = of_long.map_or(0, |means| (means.latency_ns / 32_000) as u32);
@@ -62,41 +65,43 @@ pub(crate) struct Completion {
     // The order matters: the ring is dropped before the memory its requests point to.
     ring: Ring,
     buffers: Buffers,
-    /// Outlives the ring, whose requests point to it.
+    /// Outlives the ring, whose requests point into this memory.
     _corpus: Arc<RequestArena>,
     route: Route,
-    /// Outlives the ring, too.
+    /// Also outlives the ring.
     sockets: Vec<Socket>,
-    /// Whether all that is ever sent are the arena's bytes.
+    /// Whether only the arena's bytes are ever sent.
     plain: bool,
-    /// Sends that were begun since the last wait and will be told.
+    /// Sends begun since the last wait that will produce a completion.
     told: usize,
     events: Vec<cqueue::Entry>,
-    /// When the latest completions were taken.
+    /// Time at which the latest completions were taken.
     now_ns: u64,
-    /// For how many more receives responses are taken to be so long that most of each is better thrown away than copied.
+    /// Number of further receives for which responses are assumed to be so long that most of each is better
+    /// discarded than copied.
     long_for: u32,
 }
 
-/// The place of a connection's socket.
+/// The slot of a connection's socket.
 #[derive(Default)]
 struct Socket {
     file: Option<OwnedFd>,
-    /// Counts the sockets that were here.
+    /// Counts the sockets that have used this slot.
     generation: u32,
     /// A receive is armed.
     receiving: bool,
-    /// There was room for another request while more was there to be read, which comes first.
+    /// Another request had room while unread data was left. The data is read first.
     has_room: bool,
-    /// What is being sent, where that is not the arena's: the kernel reads it until the send has completed.
+    /// Data being sent that is not in the arena. The kernel reads it until the send completes.
     sending: Vec<u8>,
     is_sending: bool,
 }
 
-/// Whether this machine grants what the completion driver takes: a ring for one connection is set up, and taken down again.
+/// Checks whether this machine allows the completion driver, by setting up a ring for one connection and
+/// removing it.
 ///
 /// # Errors
-/// The kernel's response, where it has no io_uring, refuses it, or is older than Linux 6.12.
+/// The kernel's error if it has no io_uring, refuses it, or is older than Linux 6.12.
 pub fn grants() -> io::Result<()> {
     let buffers = Buffers::new(BYTES)?;
     // Dropped before the memory that it points to.
@@ -105,7 +110,7 @@ pub fn grants() -> io::Result<()> {
 }
 
 impl Completion {
-    /// An error where the kernel has no io_uring, refuses it, or is too old for it.
+    /// Fails if the kernel has no io_uring, refuses it, or is too old for it.
     pub(crate) fn new(
         route: Route,
         (arena, plain): (Arc<RequestArena>, bool),
@@ -146,7 +151,7 @@ impl Completion {
         }
     }
 
-    /// Connecting has come to an end, good or bad.
+    /// Handles the end of a connection attempt, successful or not.
     fn connected(&mut self, worker: &mut Worker, index: usize) {
         let Some(socket) = &self.sockets[index].file else { return };
         let act = match driver::end_connect(socket) {
@@ -159,7 +164,7 @@ impl Completion {
         self.perform(worker, index, act);
     }
 
-    /// A send has completed that was to tell, or one that was not has failed.
+    /// Handles a completed send, or the failure of a send without completion.
     fn sent(&mut self, worker: &mut Worker, index: usize, result: i32) {
         if !self.plain {
             return self.sent_copy(worker, index, outcome(result));
@@ -173,7 +178,7 @@ impl Completion {
             worker.unwrote(index);
         }
         let act = match outcome {
-            // Cut short by an error, which the receive will tell.
+            // Cut short by an error, which the receive will report.
             Ok(_) if silent => Action::Wait,
             Ok(count) => {
                 worker.wrote(index, count);
@@ -185,7 +190,7 @@ impl Completion {
         self.perform(worker, index, act);
     }
 
-    /// The kernel has taken all that was to be sent, or a part.
+    /// Handles a send of a copy: the kernel has taken all of it or a part.
     fn sent_copy(&mut self, worker: &mut Worker, index: usize, outcome: Result<usize, Errno>) {
         let socket = &mut self.sockets[index];
         socket.is_sending = false;
@@ -228,14 +233,15 @@ impl Completion {
             (Ok(0), _) => worker.ended(index, now_ns),
             (Ok(count), Some(id)) => worker.received(index, now_ns, self.buffers.bytes(id, count)),
             (Ok(count), None) => worker.skipped(index, now_ns, count as u64),
-            // No buffer was left, or this receive gives way to another kind of it.
+            // No buffer was left, or this receive is replaced by another kind of receive.
             (Err(Errno::NOBUFS | Errno::CANCELED | Errno::INTR | Errno::AGAIN), _) => Action::Wait,
             (Err(errno), _) => worker.failed(index, now_ns, driver::cause(errno)),
         };
-        // With pipelining the next piece may be half a response, and makes no room of its own.
+        // With pipelining the next piece may be half a response, which makes no room itself.
         let had_room = self.sockets[index].has_room && event.result() > 0;
         if act == Action::Free || act == Action::Wait && had_room {
-            // More after the end of a response, or the end of the connection, comes before the next request.
+            // Data after the end of a response, or the end of the connection, is handled before the next
+            // request.
             let dry = !cqueue::sock_nonempty(event.flags());
             self.sockets[index].has_room = !dry;
             act = if dry { worker.start(index, now_ns) } else { Action::Wait };
@@ -244,7 +250,7 @@ impl Completion {
         self.perform(worker, index, act);
     }
 
-    /// Sees to it that the right kind of receive is armed before `act`, unless that closes the socket.
+    /// Ensures that the right kind of receive is armed before `act`, unless `act` closes the socket.
     fn receive(&mut self, worker: &mut Worker, index: usize, act: Action) -> Action {
         if matches!(act, Action::Reopen | Action::Close) {
             return act;
@@ -288,7 +294,7 @@ impl Driver for Completion {
         let most =
             if worker.is_open_loop() { OPEN_LOOP } else { closed_loop(in_flight, worker.tally.means()) };
         let several = (in_flight / IN_FLIGHT_FOR_ONE) as usize;
-        // Sends complete at once, as a rule: they are no responses.
+        // Sends usually complete at once, and they are not responses.
         let several = several.min(most.several) + std::mem::take(&mut self.told);
         self.ring.wait(wait_ns, Patience { several, ..most }, &mut events);
         self.now_ns = clock::monotonic_ns();
@@ -331,7 +337,8 @@ impl Driver for Completion {
             socket.generation = (socket.generation + 1) & 0xff_ffff;
             (socket.receiving, socket.has_room) = (false, false);
             if !self.ring.forget(index as u32) && socket.is_sending {
-                // The kernel may still read it, and so nobody frees it. It takes a system short of memory, or a signal at that moment.
+                // The kernel may still read it, so it is leaked. This takes a system short of memory, or a
+                // signal at that moment.
                 std::mem::forget(std::mem::take(&mut socket.sending));
             }
             socket.sending.clear();
@@ -345,44 +352,44 @@ impl Driver for Completion {
     }
 }
 
-/// The kernel's way of telling a count or an error.
+/// Converts the kernel's result into a count or an error.
 fn outcome(result: i32) -> Result<usize, Errno> {
     usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result))
 }
 
-// Buffers that the kernel fills as bytes arrive: a ring of them shared with it ("provided buffers").
+// Buffers that the kernel fills as bytes arrive: a ring shared with it ("provided buffers").
 //
-// The kernel takes a buffer for each receive that completes; whoever has looked at it gives it back. It must not hand
-// out a buffer's bytes after giving the buffer back.
+// The kernel takes a buffer for each receive that completes, and the reader gives it back. No bytes of a
+// buffer may be handed out after it was given back.
 
-/// Buffers of a thread, a power of two. They are used in turn, so that more of them would only cool the cache; where they
-/// run out, a receive ends early and is begun anew.
+/// Number of buffers per thread, a power of two. They are used in turn, so more of them would only cool the
+/// cache. If they run out, a receive ends early and is begun again.
 const COUNT: u16 = 64;
-/// The size of each. What of a body is longer arrives in several.
+/// Size of each buffer. Longer pieces of a body arrive in several buffers.
 const BYTES: usize = 16 * 1024;
-/// The same where whole records or frames are needed: fewer of them are cut, and have to be put together. With HTTP/2 and 134 kB a
-/// request costs 0.76 of what it does with 16 KiB.
+/// Buffer size if whole records or frames are needed, because fewer of them are then cut and reassembled.
+/// With HTTP/2 and 134 kB, a request costs 0.76 of its cost with 16 KiB.
 const BYTES_FRAMED: usize = 64 * 1024;
 
 struct Buffers {
-    /// The ring's entries, a page of their own, then the buffers.
+    /// The ring's entries on their own page, then the buffers.
     memory: NonNull<c_void>,
     /// The size of each.
     bytes: usize,
-    /// The ring's end, also in memory, where the kernel reads it.
+    /// The tail of the ring, also in memory where the kernel reads it.
     tail: u16,
 }
 
 /// Bytes of the ring itself, rounded up to whole pages of any usual size.
 const RING_BYTES: usize = (COUNT as usize * size_of::<BufRingEntry>()).next_multiple_of(64 * 1024);
 
-/// The ring and buffers of so many bytes each.
+/// Total size of the ring and its buffers of this size.
 fn total_bytes(bytes: usize) -> usize {
     RING_BYTES + usize::from(COUNT) * bytes
 }
 
 impl Buffers {
-    /// Allocates the memory and hands all buffers over, each of so many bytes.
+    /// Allocates the memory and hands all buffers, each of this size, to the kernel.
     fn new(bytes: usize) -> Result<Buffers, Errno> {
         let total = total_bytes(bytes);
         let access = ProtFlags::READ.union(ProtFlags::WRITE);
@@ -396,34 +403,35 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Where the ring begins, as the kernel is told once.
+    /// Address of the ring, as registered with the kernel.
     fn address(&self) -> u64 {
         self.memory.as_ptr() as u64
     }
 
-    /// The first `count` bytes of buffer `id`, which a completion has named.
+    /// The first `count` bytes of buffer `id`, as named by a completion.
     fn bytes(&mut self, id: u16, count: usize) -> &mut [u8] {
         assert!(
             id < COUNT && count <= self.bytes,
             "the kernel was given {COUNT} buffers of {} bytes",
             self.bytes
         );
-        // SAFETY: within the mapping, initialised by mmap; the kernel does not write to a buffer it has completed
-        // until that is given back; both take this value mutably.
+        // SAFETY: within the mapping, initialised by mmap. The kernel does not write to a completed buffer
+        // until it is given back, and both functions take this value mutably.
         unsafe { std::slice::from_raw_parts_mut(self.buffer(id), count) }
     }
 
     fn give_back(&mut self, id: u16) {
         let address = self.buffer(id) as u64;
         let ring = self.memory.as_ptr().cast::<BufRingEntry>();
-        // SAFETY: the slot is within the ring's pages; the kernel reads slots before the tail only. The entry's last
-        // field is left alone, for in slot 0 it is the tail itself.
+        // SAFETY: the slot is within the ring's pages, and the kernel reads only slots before the tail. The
+        // entry's last field is not written, because in slot 0 it is the tail itself.
         let entry = unsafe { &mut *ring.add(usize::from(self.tail % COUNT)) };
         entry.set_addr(address);
         entry.set_len(self.bytes as u32);
         entry.set_bid(id);
         self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the tail lies in the first entry of the mapping, aligned to 2 bytes; the kernel reads it with acquire.
+        // SAFETY: the tail lies in the first entry of the mapping, aligned to 2 bytes. The kernel reads it
+        // with acquire.
         let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(ring).cast_mut()) };
         tail.store(self.tail, Ordering::Release);
     }
@@ -436,7 +444,7 @@ impl Buffers {
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`, unmapped once. The driver drops its ring first, so that the kernel has no
+        // SAFETY: the mapping of `new`, unmapped once. The driver drops its ring first, so the kernel has no
         // request left that could write here.
         let _ = unsafe { munmap(self.memory.as_ptr(), total_bytes(self.bytes)) };
     }

@@ -1,16 +1,17 @@
-//! One connection as a state machine: it is fed times and bytes, books what became of its requests, and says what is
-//! to be done with it.
+//! One connection as a state machine. It receives times and bytes, records the results of its requests, and
+//! returns the next action.
 //!
 //! ```text
 //!            open             connected            secured
-//!   Closed ───────► Connecting ────────► Securing ────────► Open ◄─► requests under way, as many as the protocol takes
+//!   Closed ───────► Connecting ────────► Securing ────────► Open ◄─► requests in flight, up to the protocol's limit
 //!     ▲                 │                   │    LoggingIn ──▲ │
 //!     └──── close ──────┴───────────────────┴────────┴─────────┘
 //!
 //!   bytes of the socket ◄──► Tls (where there is one) ◄──► Session (HTTP/1.1 or HTTP/2) ◄──► requests
 //! ```
-//! Without TLS, and with HTTP/1.1, `Securing` takes no time; `LoggingIn` is for users who have not yet. It does no I/O and reads no clock: the
-//! [`Worker`](crate::worker::Worker) that owns it decides what is sent when, a driver moves the bytes.
+//! Without TLS and with HTTP/1.1, `Securing` takes no time. `LoggingIn` is for users who are not logged in
+//! yet. This module does no I/O and reads no clock. The [`Worker`](crate::worker::Worker) chooses the
+//! requests and their times, and a driver moves the bytes.
 
 mod tls;
 
@@ -31,50 +32,50 @@ use tls::{Tls, TlsError};
 
 pub(crate) use tls::TlsSettings;
 
-/// Waiting time after a first failure to connect.
+/// Delay after the first failure to connect.
 const BACKOFF_FIRST_NS: u64 = 10_000_000;
-/// Waiting time that repeated failures lead to, at most.
+/// Maximum delay after repeated failures.
 const BACKOFF_LAST_NS: u64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Without a socket; may be opened from the given time on.
+    /// No socket. May be opened from this time on.
     Closed {
         retry_ns: u64,
     },
     Connecting,
-    /// Shaking hands since the given time: [`Phase::Tls`], or [`Phase::Connect`] for HTTP/2's settings.
+    /// Handshake since this time: [`Phase::Tls`], or [`Phase::Connect`] for HTTP/2's settings.
     Securing {
         since_ns: u64,
         phase: Phase,
     },
     LoggingIn,
-    /// Can carry requests.
+    /// Ready for requests.
     Open,
 }
 
-/// What bytes, an end or an error amounted to. What became of requests is booked already.
+/// The effect of received bytes, an end or an error on the connection. Request results are already recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Effect {
-    /// Nothing that changes what can be done.
+    /// No change.
     None,
     /// There may be room for another request, or something to write.
     Free,
-    /// The connection is of no use any more.
+    /// The connection is no longer usable.
     Lost,
 }
 
 pub(crate) struct Connection {
     pub(crate) stage: Stage,
-    /// What is spoken; before the first time that it is open a session that nothing is asked of.
+    /// The protocol session. Idle until the connection opens for the first time.
     session: Box<dyn Session>,
     tls: Option<Box<Tls>>,
-    /// A request that began with its connection, until that is open.
+    /// A request that began with its connection, until the connection is open.
     early: Option<InFlight>,
-    /// The wait after the next failure; 0 after a response.
+    /// Delay after the next failure. 0 after a response.
     backoff_ns: u64,
-    /// When it was begun to open it last.
+    /// Start of the last connection attempt.
     opening_ns: u64,
     opened_before: bool,
 }
@@ -92,7 +93,7 @@ impl Connection {
         }
     }
 
-    /// Requests that can begin now. One that opens a connection of its own begins on a closed one.
+    /// Number of requests that can begin now. A request that opens its own connection begins on a closed one.
     pub(crate) fn room(&self, now_ns: u64, settings: &Settings) -> usize {
         match self.stage {
             Stage::Open if settings.fresh => 0,
@@ -108,7 +109,7 @@ impl Connection {
         matches!(self.stage, Stage::LoggingIn | Stage::Open)
     }
 
-    /// Whether a request is under way.
+    /// Whether a request is in flight.
     pub(crate) fn is_busy(&self) -> bool {
         self.early.is_some() || self.session.in_flight() > 0
     }
@@ -118,7 +119,7 @@ impl Connection {
             Stage::Closed { retry_ns } if settings.fresh => (retry_ns > 0).then_some(retry_ns),
             Stage::Closed { retry_ns } => Some(retry_ns),
             Stage::Connecting | Stage::Securing { .. } => {
-                // A request that begins with its connection has no more time than others.
+                // A request that begins with its connection has the same timeout as others.
                 let early_ns =
                     self.early.as_ref().map_or(u64::MAX, |early| early.sent_ns + settings.timeout_ns);
                 Some(early_ns.min(self.opening_ns + settings.connect_timeout_ns))
@@ -127,7 +128,7 @@ impl Connection {
         }
     }
 
-    /// A socket is being connected.
+    /// Records that a socket is being connected.
     pub(crate) fn open(&mut self, now_ns: u64) {
         debug_assert!(matches!(self.stage, Stage::Closed { .. }));
         self.stage = Stage::Connecting;
@@ -152,7 +153,7 @@ impl Connection {
         }
     }
 
-    /// Whatever carries the protocol is ready.
+    /// Starts the protocol session once the transport is ready.
     fn speak(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         let Settings { protocol, tls, .. } = recorder.settings;
         self.session = protocol::begin(*protocol, tls.is_some());
@@ -163,7 +164,7 @@ impl Connection {
         Effect::Free
     }
 
-    /// The protocol is ready: a user begins with what it sends first.
+    /// Starts the user's log-in once the protocol is ready.
     fn log_in(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         let arena = &recorder.settings.arena;
         let Some((choice, own)) = recorder.user.as_ref().and_then(|user| user.log_in(arena)) else {
@@ -177,7 +178,7 @@ impl Connection {
         Effect::Free
     }
 
-    /// Requests can be sent from now on.
+    /// Marks the connection as ready for requests.
     fn secured(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         self.stage = Stage::Open;
         recorder.tally.counts.connections_opened += 1;
@@ -228,15 +229,15 @@ impl Connection {
         effect
     }
 
-    /// Shows the session bytes of its protocol.
+    /// Passes bytes to the protocol session.
     fn read(&mut self, bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect {
         let effect = self.session.received(bytes, recorder);
         self.noted(effect, recorder)
     }
 
-    /// What was read may end the handshake, or the wait after failures.
+    /// Applies the effect of received bytes, which may end the handshake or reset the backoff.
     fn noted(&mut self, effect: Effect, recorder: &mut Recorder<'_>) -> Effect {
-        // A log-in of several steps that fails at the last would else be tried again at once.
+        // Otherwise a log-in of several steps that fails at the last one would be retried at once.
         if recorder.has_response && self.stage != Stage::LoggingIn {
             self.backoff_ns = 0;
             if recorder.settings.fresh {
@@ -244,7 +245,7 @@ impl Connection {
             }
         }
         if recorder.settings.fresh && self.stage == Stage::Open && !self.is_busy() {
-            // Its request has ended, in whatever way.
+            // The only request of this connection has ended.
             return Effect::Lost;
         }
         match (self.stage, effect, self.session.handshake()) {
@@ -252,7 +253,7 @@ impl Connection {
             (Stage::Securing { .. }, Effect::Lost, _) => self.failed(Cause::ClosedEarly, recorder),
             (Stage::Securing { .. }, _, Poll::Ready(Ok(()))) => self.log_in(recorder),
             (Stage::LoggingIn, Effect::None | Effect::Free, _) if !self.is_busy() => {
-                // After a failure it is opened anew, as late as after others.
+                // After a failed log-in the connection is reopened with the usual backoff.
                 if recorder.has_response { self.log_in(recorder) } else { Effect::Lost }
             }
             _ => effect,
@@ -268,12 +269,12 @@ impl Connection {
         if !self.carries_requests() {
             return self.failed(Cause::ClosedEarly, recorder);
         }
-        // While what is announced by TLS is decrypted, it is taken from here.
+        // While TLS decrypts an announced end, `self.tls` is taken out. If it is present, the end was cut off.
         let effect = self.session.ended(self.tls.is_some(), recorder);
         self.noted(effect, recorder)
     }
 
-    /// The socket has failed, or the time for connecting is up.
+    /// Handles a socket error or a connect timeout.
     pub(crate) fn failed(&mut self, cause: Cause, recorder: &mut Recorder<'_>) -> Effect {
         let phase = match self.stage {
             Stage::Open | Stage::LoggingIn => {
@@ -291,7 +292,7 @@ impl Connection {
         Effect::Lost
     }
 
-    /// The time of the oldest request, or of connecting, is up.
+    /// Handles the timeout of the oldest request or of connecting.
     pub(crate) fn expired(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         if !self.carries_requests() {
             return self.failed(Cause::Timeout, recorder);
@@ -300,7 +301,7 @@ impl Connection {
         self.noted(effect, recorder)
     }
 
-    /// The slice is over: whatever is under way is booked as unfinished. True when there was anything.
+    /// Ends the slice: requests in flight are recorded as unfinished. Returns whether there were any.
     pub(crate) fn leave(&mut self, recorder: &mut Recorder<'_>) -> bool {
         let busy = self.is_busy();
         if let Some(request) = self.early.take() {
@@ -310,8 +311,8 @@ impl Connection {
         busy
     }
 
-    /// The socket is gone. A connection that has carried a response may be opened again at once; where that fails, or it
-    /// carries none either, the wait doubles from 10 ms to 1 s.
+    /// Handles the loss of the socket. A connection that has received a response may be reopened at once. If
+    /// that fails, or the new connection receives no response, the delay doubles from 10 ms to 1 s.
     pub(crate) fn close(&mut self, now_ns: u64) {
         if matches!(self.stage, Stage::Connecting | Stage::Securing { .. }) {
             self.backoff_ns = self.backoff_ns.max(BACKOFF_FIRST_NS);
@@ -321,26 +322,27 @@ impl Connection {
         self.tls = None;
     }
 
-    /// It is closed, and stays so until then.
+    /// Keeps a closed connection closed until the given time.
     pub(crate) fn rest_until(&mut self, retry_ns: u64) {
         debug_assert!(matches!(self.stage, Stage::Closed { .. }));
         self.stage = Stage::Closed { retry_ns };
     }
 
-    /// The engine itself has no more use for the socket, which is no failure: the next attempt may come at once.
+    /// Closes the connection without a failure, because the engine no longer needs the socket. The next
+    /// attempt may come at once.
     pub(crate) fn abandon(&mut self) {
         self.stage = Stage::Closed { retry_ns: 0 };
         self.backoff_ns = 0;
         self.tls = None;
     }
 
-    // The part of a connection that has TLS below its protocol: what is received is decrypted on its way up, what is to be
-    // written is encrypted on its way down. It must not know what the protocol says.
+    // TLS below the protocol: received bytes are decrypted, bytes to be written are encrypted. This part does
+    // not depend on the protocol.
 
     fn decrypt(&mut self, tls: &mut Tls, bytes: &mut [u8], recorder: &mut Recorder<'_>) -> Effect {
         let securing = tls.session.is_handshaking();
         let (mut effect, mut early) = (Effect::Free, Vec::new());
-        // What came before an error has come, however the bytes happened to be cut.
+        // Bytes before an error are processed, regardless of how the bytes were split.
         let received = tls.received(bytes, |plain| {
             match securing {
                 true => early.extend_from_slice(plain),
@@ -355,7 +357,7 @@ impl Connection {
                 return self.tls_failed(TlsError { cause: Cause::Tls, text }, recorder);
             }
             if let Stage::Securing { since_ns, .. } = self.stage {
-                // The handshake took up an earlier session, which spares both sides most of the work.
+                // The handshake resumed an earlier session, which saves both sides most of the work.
                 let is_resumed = tls.session.handshake_kind() == Some(HandshakeKind::Resumed);
                 recorder.tally.counts.handshake.record(recorder.now_ns - since_ns);
                 recorder.tally.counts.tls_resumed += u64::from(is_resumed);
@@ -374,14 +376,15 @@ impl Connection {
         if tls.ended {
             return self.ended(recorder);
         }
-        // A response of the handshake, or of the protocol, may be waiting to be written.
+        // A response of the handshake or of the protocol may be waiting to be written.
         Effect::Free
     }
 
-    /// Makes ready whatever there is to write. To be called before [`output`](Self::output) when something has begun or was received.
+    /// Prepares pending output. Must be called before [`output`](Self::output) when a request has begun or
+    /// bytes were received.
     ///
-    /// With TLS it encrypts a limited part at a time: the rest follows when that is written, so that a request counts as written when it
-    /// is, and a long one is not held twice.
+    /// With TLS, a limited part is encrypted at a time, and the rest follows once that is written. So a
+    /// request counts as written only when it is, and a long one is not buffered twice.
     pub(crate) fn flush(&mut self, arena: &RequestArena) {
         let Some(tls) = &mut self.tls else { return };
         if !tls.session.is_handshaking() && tls.output().is_none() {
@@ -401,22 +404,22 @@ impl Connection {
     }
 }
 
-// A request under way: which one it is, its times, and what its response is held against.
+// A request in flight: its endpoint, its times, and the checks of its response.
 
-/// Times but `first_byte_ns` are absolute.
+/// A request in flight. All times except `first_byte_ns` are absolute.
 pub(crate) struct InFlight {
     pub(crate) choice: Choice,
     pub(crate) sent_ns: u64,
-    /// When it was due: open loop.
+    /// The scheduled time in open loop.
     pub(crate) intended_ns: Option<u64>,
-    /// From sent to the first byte of the response.
+    /// Time from sending to the first byte of the response.
     pub(crate) first_byte_ns: Option<u64>,
     pub(crate) breach: Option<Breach>,
-    /// Looks at the response's content, if it is sampled.
+    /// Checks the response's content if the response is sampled.
     pub(crate) content: Option<Box<ContentReader>>,
-    /// It is not the same for all users.
+    /// Data of a request that differs between users.
     pub(crate) own: Option<Box<Own>>,
-    /// Whether it is the first of its connection in the window.
+    /// Whether this is the first request of its connection in the window.
     pub(crate) is_first: bool,
 }
 
@@ -450,7 +453,7 @@ impl InFlight {
     }
 }
 
-/// A request reads its response.
+/// Reads the response of a request and checks it.
 impl Sink for (&mut InFlight, &mut Check) {
     fn head(&mut self, head: &Head<'_>) {
         let is_log_in = self.0.is_log_in();
@@ -470,25 +473,25 @@ impl Sink for (&mut InFlight, &mut Check) {
     }
 }
 
-// Where connections book what became of requests: the thread's tally, with the contract at hand.
+// Recording of request results in the thread's tally, with the contract at hand.
 
-/// The books, open at one moment.
+/// Records results at one point in time.
 pub(crate) struct Recorder<'a> {
     pub(crate) now_ns: u64,
-    /// How far into the window that is; `None` outside of it.
+    /// Time since the start of the window. `None` outside of it.
     pub(crate) since_start_ns: Option<u64>,
     pub(crate) settings: &'a Settings,
     pub(crate) check: &'a mut Check,
     pub(crate) tally: &'a mut Tally,
     pub(crate) in_flight: &'a mut u32,
-    /// Whose connection it is, where users are told apart.
+    /// The user of the connection, if the load has distinct users.
     pub(crate) user: Option<&'a mut User>,
-    /// A response was complete since the books were opened.
+    /// Whether a response was completed since this recorder was created.
     pub(crate) has_response: bool,
 }
 
 impl Recorder<'_> {
-    /// A request has its response.
+    /// Records a response.
     pub(crate) fn completed(&mut self, mut request: InFlight, status: u16, body_bytes: u64) {
         *self.in_flight -= 1;
         self.tally.silence.response(request.choice.endpoint, self.now_ns, *self.in_flight);
@@ -504,7 +507,8 @@ impl Recorder<'_> {
         self.tally.response(&request, (status, body_bytes, ok), self.now_ns, self.since_start_ns);
     }
 
-    /// A user has a response, with cookies perhaps. That to a log-in is booked here, and true returned: one that succeeds is no sample.
+    /// Keeps the cookies of a user's response. If it answers a log-in, records it here and returns true,
+    /// because a successful log-in is not a sample.
     #[cold]
     fn book_for_user(&mut self, request: &mut InFlight, (status, body_bytes): (u16, u64)) -> bool {
         let (Some(own), Some(user)) = (request.own.take(), &mut self.user) else { return false };
@@ -532,7 +536,7 @@ impl Recorder<'_> {
         true
     }
 
-    /// A request will get none.
+    /// Records a request that gets no response.
     pub(crate) fn fail(&mut self, request: &InFlight, phase: Phase, cause: Cause) {
         *self.in_flight -= 1;
         self.tally.silence.lose(request.choice.endpoint);
@@ -543,7 +547,7 @@ impl Recorder<'_> {
         self.tally.loss(request, phase, cause, self.now_ns);
     }
 
-    /// A request has none when the slice is over, which is no error.
+    /// Records a request without a response at the end of the slice, which is not an error.
     pub(crate) fn leave_unfinished(&mut self, request: &InFlight) {
         *self.in_flight -= 1;
         self.tally.silence.lose(request.choice.endpoint);

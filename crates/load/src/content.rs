@@ -1,12 +1,13 @@
-//! The content of a response once its content codings are undone: how long it is and what its SHA-256 is.
+//! The decoded content of a response: its length and SHA-256.
 //!
-//! Sans I/O: it is fed the content as it arrives, after removal of the chunked coding. Without a coding it keeps nothing; coded content is
-//! kept, up to [`CODED_LIMIT_BYTES`], and decoded when it is whole, on the caller's thread: it is meant for few responses in many. A
-//! decoder that would give more than that is stopped, so that a small response cannot cost more time or memory. It must not panic whatever
-//! a server sends, and must not judge: whether the digest is the expected one is for its caller to say.
+//! Sans I/O: it receives the content as it arrives, after removal of the chunked coding. Content without a
+//! coding is not stored. Coded content is stored up to [`CODED_LIMIT_BYTES`], and decoded when it is
+//! complete, on the caller's thread. This is meant for a small sample of responses. A decoder that would
+//! return more than that is stopped, so that a small response cannot cost more time or memory. This module
+//! does not panic on any input, and does not compare digests, which its caller does.
 //!
-//! Content of no bytes at all is taken as it stands, under any coding: servers send `Content-Encoding: gzip` with an
-//! empty body, and browsers take it. Everything else must be whole and must be nothing but the coded data.
+//! Empty content is accepted as it is, under any coding: servers send `Content-Encoding: gzip` with an empty
+//! body, and browsers accept it. Any other content must be complete and contain nothing but the coded data.
 //!
 //! Source: RFC 9110, sections 8.4 and 8.4.1 (Content-Encoding).
 
@@ -23,11 +24,11 @@ use crate::Digest;
 use crate::check::values;
 use crate::reader::Head;
 
-/// The most that coded content may be, and the most that one coding may decode to: far more than responses under test have, and still
-/// decoded in seconds. Content without a coding has no limit.
+/// Maximum size of coded content, and of the result of one coding. This is far more than tested responses
+/// have, and still decoded in seconds. Content without a coding has no limit.
 const CODED_LIMIT_BYTES: u64 = 64 << 20;
 
-/// The most codings that are undone, one within the other. One is usual; more than two have no use.
+/// Maximum number of nested codings. One is usual, and more than two have no use.
 const CODINGS_LIMIT: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,20 +39,20 @@ pub struct Content {
     pub encoded_bytes: u64,
     /// Bytes after all content codings are undone.
     pub decoded_bytes: u64,
-    /// These bytes, if they were to be kept: as many as that, and one more where there are more.
+    /// The first decoded bytes, if requested: at most the requested number, and one more if there are more.
     pub kept: Vec<u8>,
-    /// A coding that is not known here: none was undone then, as a browser does it.
+    /// The first unknown coding. In that case no coding was undone, as in browsers.
     pub unknown_coding: Option<String>,
 }
 
-/// Why the content of a response cannot be had, in words.
+/// A description of why the content of a response cannot be decoded.
 type Flaw = String;
 
-/// Takes the content of one response as it arrives, undoes its content codings, counts and hashes it.
+/// Receives the content of one response as it arrives, undoes its content codings, counts and hashes it.
 pub(crate) struct ContentReader {
-    /// Outermost coding first: the one that was applied last, and is undone first.
+    /// Outermost coding first: it was applied last and is undone first.
     codings: Result<Vec<Coding>, Flaw>,
-    /// Content with a coding, as far as it is kept.
+    /// Content with a coding, as far as it is stored.
     coded: Vec<u8>,
     plain: Plain,
     encoded_bytes: u64,
@@ -59,7 +60,7 @@ pub(crate) struct ContentReader {
     unknown_coding: Option<String>,
 }
 
-/// The decoded content, as far as it has come.
+/// The decoded content so far.
 struct Plain {
     hash: Sha256,
     bytes: u64,
@@ -81,8 +82,8 @@ impl ContentReader {
         ContentReader::with_limit(&codings, CODED_LIMIT_BYTES)
     }
 
-    /// `codings` are the values of the Content-Encoding fields in the order of the head, such as `b"gzip"` or `b"br, gzip"`; none means
-    /// that nothing is to be undone.
+    /// `codings` are the values of the Content-Encoding fields in the order of the head, such as `b"gzip"` or
+    /// `b"br, gzip"`. If empty, nothing is decoded.
     fn with_limit(codings: &[impl AsRef<[u8]>], limit_bytes: u64) -> ContentReader {
         let unknown_coding = unknown(codings);
         let applied = if unknown_coding.is_some() { Ok(Vec::new()) } else { read_list(codings) };
@@ -91,27 +92,27 @@ impl ContentReader {
         ContentReader { codings, coded: Vec::new(), plain, encoded_bytes: 0, limit_bytes, unknown_coding }
     }
 
-    /// Keeps so many decoded bytes, and one more.
+    /// Stores this number of decoded bytes, and one more.
     pub(crate) fn keeping(mut self, bytes: usize) -> ContentReader {
         self.plain.keep = bytes + 1;
         self
     }
 
-    /// Takes more content, after removal of the chunked coding.
+    /// Adds content, after removal of the chunked coding.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         self.encoded_bytes += bytes.len() as u64;
         match self.codings.as_deref() {
             Ok([]) => self.plain.take(bytes),
             Ok(_) if self.encoded_bytes <= self.limit_bytes => self.coded.extend_from_slice(bytes),
-            // Told at the end.
+            // Reported at the end.
             Ok(_) | Err(_) => {}
         }
     }
 
-    /// Ends the content: the response is complete.
+    /// Finishes the content of a complete response.
     ///
     /// # Errors
-    /// The first flaw of the outermost coding that has one.
+    /// Returns the first error of the outermost coding that has one.
     pub(crate) fn finish(mut self) -> Result<Content, Flaw> {
         let codings = self.codings?;
         let too_large = |name| {
@@ -152,14 +153,14 @@ impl ContentReader {
     }
 }
 
-// The names of content codings and the list that a head makes of them. It must not decode anything.
+// The names of content codings and the list in a head. This part decodes nothing.
 //
-// Source: RFC 9110, section 8.4.1 and the registry it founds; section 5.6.1 for lists.
+// Source: RFC 9110, section 8.4.1 and its registry, section 5.6.1 for lists.
 
-/// The most that is kept of the name of an unknown coding.
+/// Maximum length of the name of an unknown coding.
 const NAME_CHARS: usize = 40;
 
-/// A content coding: its name, and what undoes it of bytes that are all there are, and at least one.
+/// A content coding: its name, and the function that decodes complete, non-empty content.
 type Coding = (&'static str, fn(&[u8], &mut Out<'_>) -> Result<(), Flaw>);
 
 /// A name in Content-Encoding.
@@ -169,19 +170,19 @@ enum Name {
     Unknown,
 }
 
-/// The names in fields of Content-Encoding. RFC 9110, section 5.6.1.2: empty elements of a list are ignored.
+/// The names in Content-Encoding fields. RFC 9110, section 5.6.1.2: empty elements of a list are ignored.
 fn names(values: &[impl AsRef<[u8]>]) -> impl Iterator<Item = &[u8]> {
     let names = values.iter().flat_map(|value| value.as_ref().split(|byte| *byte == b','));
     names.map(<[u8]>::trim_ascii).filter(|name| !name.is_empty())
 }
 
-/// The first name that is no coding known here, such as a charset.
+/// The first unknown coding name, such as a charset.
 fn unknown(values: &[impl AsRef<[u8]>]) -> Option<String> {
     let name = names(values).find(|name| matches!(read_name(name), Name::Unknown))?;
     Some(model::text::cut_end(&String::from_utf8_lossy(name), NAME_CHARS))
 }
 
-/// The codings that Content-Encoding names, in the order in which they were applied; `identity` is none.
+/// The codings named in Content-Encoding, in the order in which they were applied, without `identity`.
 fn read_list(values: &[impl AsRef<[u8]>]) -> Result<Vec<Coding>, Flaw> {
     let coding = |name: &[u8]| if let Name::Coding(coding) = read_name(name) { Some(coding) } else { None };
     let codings: Vec<Coding> = names(values).filter_map(coding).collect();
@@ -203,12 +204,12 @@ fn read_name(name: &[u8]) -> Name {
     })
 }
 
-// Undoing one content coding of content that is whole. Formats are read by their crates; what these leave to their caller (several
-// members or frames, bytes behind the end, zstd's checksum and length) is judged here.
+// Decoding of one content coding, with the content complete. Crates parse the formats. This part checks what
+// they leave to their caller: several members or frames, trailing bytes, zstd's checksum and length.
 //
 // Source: RFC 1952 (gzip), RFC 1950 and 1951 (deflate), RFC 7932 (br), RFC 8878 and RFC 9659 (zstd).
 
-/// Decoded at once.
+/// Size of the output buffer.
 const OUT_BYTES: usize = 64 * 1024;
 /// RFC 9659, section 3: the largest window that decoders must support and encoders may use.
 const WINDOW_LIMIT_BYTES: u64 = 8 << 20;
@@ -218,7 +219,7 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Before the content of a skippable frame: magic number and length.
 const ZSTD_SKIPPABLE_HEADER_BYTES: usize = 8;
 
-/// Where decoded bytes go. What it returns ends the decoding.
+/// The sink for decoded bytes. An error ends the decoding.
 type Out<'a> = dyn FnMut(&[u8]) -> Result<(), Flaw> + 'a;
 
 /// RFC 1952.
@@ -230,7 +231,7 @@ const BROTLI: &str = "br";
 /// Zstandard, RFC 8878.
 const ZSTD: &str = "zstd";
 
-/// One or more members, one after the other.
+/// Decodes one or more consecutive members.
 fn gzip(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
     let mut decoded = vec![0; OUT_BYTES];
     let mut is_first = true;
@@ -253,8 +254,9 @@ fn gzip(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// By RFC 9110, section 8.4.1.2 it is the zlib format. Many servers send bare deflate data, and clients learned to take both. The first
-/// two bytes tell: what is a zlib header would be, as bare deflate, a stored block with padding that no encoder writes.
+/// Decodes `deflate`. By RFC 9110, section 8.4.1.2 it is the zlib format, but many servers send bare deflate
+/// data, and clients accept both. The first two bytes decide: a zlib header, read as bare deflate, would be a
+/// stored block with padding that no encoder writes.
 fn deflate(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
     let mut state = Decompress::new(is_zlib(bytes));
     let mut decoded = vec![0; OUT_BYTES];
@@ -275,7 +277,8 @@ fn deflate(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
     end(DEFLATE, bytes)
 }
 
-/// RFC 1950, section 2.2: method 8, a window of 32 KiB at most, and the two bytes as one number a multiple of 31.
+/// RFC 1950, section 2.2: method 8, a window of at most 32 KiB, and the two bytes as one number a multiple of
+/// 31.
 fn is_zlib(bytes: &[u8]) -> bool {
     match bytes {
         [first, second, ..] => {
@@ -285,10 +288,10 @@ fn is_zlib(bytes: &[u8]) -> bool {
     }
 }
 
-/// One stream, without a checksum: damage that leaves it readable shows only in the digest.
+/// Decodes one stream. It has no checksum, so damage that leaves it readable changes only the digest.
 fn brotli(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
     let alloc = StandardAlloc::default;
-    // Strict: no window above 16 MiB, which are no part of RFC 7932.
+    // Strict: no window above 16 MiB, which RFC 7932 does not allow.
     let mut state = BrotliState::new_strict(alloc(), alloc(), alloc());
     let mut decoded = vec![0; OUT_BYTES];
     loop {
@@ -315,7 +318,7 @@ fn brotli(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
     }
 }
 
-/// One or more frames, one after the other, of which some may be there to be passed over.
+/// Decodes one or more consecutive frames, some of which may be skippable.
 fn zstd(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
     let mut decoder = FrameDecoder::new();
     decoder.set_max_window_size(WINDOW_LIMIT_BYTES);
@@ -340,7 +343,7 @@ fn zstd(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// A frame whose header has been read from `frame`; its blocks are taken from `bytes`.
+/// Decodes a frame whose header has been read from `frame`. Its blocks are read from `bytes`.
 fn zstd_frame(
     decoder: &mut FrameDecoder,
     frame: &[u8],
@@ -376,13 +379,13 @@ fn zstd_frame(
     Ok(())
 }
 
-/// RFC 8878, section 3.1.2: the lowest four bits of the first byte are free.
+/// RFC 8878, section 3.1.2: the lowest four bits of the first byte are arbitrary.
 fn begins_skippable(bytes: &[u8]) -> bool {
     let split = bytes.split_first();
     split.is_some_and(|(first, rest)| first & 0xf0 == 0x50 && begins_with(rest, [0x2a, 0x4d, 0x18]))
 }
 
-/// Whether the bytes begin so, as far as they go.
+/// Whether the bytes begin with `magic`, as far as they go.
 fn begins_with<const BYTES: usize>(bytes: &[u8], magic: [u8; BYTES]) -> bool {
     bytes.iter().zip(magic).all(|(found, expected)| *found == expected)
 }
@@ -403,7 +406,7 @@ fn refused(error: FrameDecoderError) -> Flaw {
     }
 }
 
-/// Whether the decoder wanted more bytes than there are.
+/// Whether the decoder needed more bytes than there are.
 fn is_cut_off(error: &FrameDecoderError) -> bool {
     let first: &(dyn std::error::Error + 'static) = error;
     let is_end = |cause: &(dyn std::error::Error + 'static)| {
@@ -413,12 +416,12 @@ fn is_cut_off(error: &FrameDecoderError) -> bool {
     std::iter::successors(Some(first), |cause| cause.source()).any(is_end)
 }
 
-/// The data is over: so must be the content.
+/// Returns an error if content follows the end of the data.
 fn end(coding: &str, rest: &[u8]) -> Result<(), Flaw> {
     if rest.is_empty() { Ok(()) } else { Err(trailing(coding)) }
 }
 
-/// What should begin another piece of the data does not, or the first.
+/// The error for a piece of data that does not begin as its coding requires.
 fn no_beginning(coding: &str, is_first: bool) -> Flaw {
     if is_first { corrupt(coding, "it does not begin as this coding does") } else { trailing(coding) }
 }

@@ -1,6 +1,6 @@
-//! What an engine thread needs of whatever moves its bytes, and which of the drivers it gets.
+//! The interface between an engine thread and its driver, and the choice of the driver.
 //!
-//! A driver decides nothing: it reports events to the [`Worker`] and does what the returned [`Action`] says.
+//! A driver decides nothing: it reports events to the [`Worker`] and performs the returned [`Action`].
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,38 +19,38 @@ use crate::worker::{Action, Worker};
 use crate::{Address, DriverChoice, LoadError};
 use model::{Cause, OsError};
 
-/// Connections begun in one walk: more would overrun a listener's backlog before it is scheduled.
+/// Maximum connections begun in one scan. More would overrun a listener's backlog before it is scheduled.
 const CONNECTS_MAX: usize = 128;
 
-/// Requests begun at once that were due: more would keep responses waiting that are there already.
+/// Maximum due requests begun at once. More would delay responses that have arrived already.
 const STARTS_MAX: usize = 64;
 
 /// Moves the bytes of one thread.
 pub(crate) trait Driver {
-    /// As it is called in a slice.
+    /// Its name in slices.
     fn name(&self) -> &'static str;
 
-    /// Waits for events, at most `wait_ns`, and handles them. False when there may be more of them already.
+    /// Waits for events, at most `wait_ns`, and handles them. Returns false if more may be pending.
     fn turn(&mut self, worker: &mut Worker, wait_ns: u64) -> bool;
 
     fn write(&mut self, worker: &mut Worker, index: usize) -> Action;
 
-    /// Makes a socket for connection `index` and begins to connect it; that it is connected shows as an event.
+    /// Creates a socket for connection `index` and begins to connect it. Success is reported as an event.
     fn connect(&mut self, index: usize) -> Result<(), Errno>;
 
     fn close(&mut self, index: usize);
 
-    /// The sockets that there are.
+    /// The open sockets.
     fn sockets(&self) -> Box<dyn Iterator<Item = &OwnedFd> + '_>;
 
-    /// Acknowledges what was received at once, and not with the next request or after 40 ms: a peer with Nagle's algorithm has what it still
-    /// has to send wait for that (RFC 9293, section 3.7.4).
+    /// Acknowledges received data at once, not with the next request or after 40 ms. A peer with Nagle's
+    /// algorithm delays its remaining data until then (RFC 9293, section 3.7.4).
     fn acknowledge(&self) {
-        // A unix socket knows neither.
+        // Unix sockets have neither.
         self.sockets().for_each(|socket| sockopt::set_tcp_quickack(socket, true).unwrap_or_default());
     }
 
-    /// Does what the worker wants done with connection `index`, and what it wants done then.
+    /// Performs the worker's actions for connection `index` until it has none.
     fn perform(&mut self, worker: &mut Worker, index: usize, mut act: Action) {
         loop {
             act = match act {
@@ -75,8 +75,8 @@ pub(crate) trait Driver {
         }
     }
 
-    /// Begins a request on every idle connection, as far as the worker allows. Where each opens a connection, not all do so
-    /// at once.
+    /// Begins a request on every idle connection, as far as the worker allows. If each opens a connection,
+    /// only a limited number begin at once.
     fn start_all(&mut self, worker: &mut Worker) {
         let mut connects = 0;
         for index in 0..worker.connections.len() {
@@ -89,7 +89,7 @@ pub(crate) trait Driver {
         }
     }
 
-    /// Begins requests that are due on connections that are free: open loop.
+    /// Begins due requests on free connections in open loop.
     fn start_due(&mut self, worker: &mut Worker) {
         for _ in 0..STARTS_MAX {
             let Some((index, act)) = worker.start_next(clock::monotonic_ns()) else { return };
@@ -97,7 +97,7 @@ pub(crate) trait Driver {
         }
     }
 
-    /// Does what is due by time.
+    /// Handles expired time limits.
     fn sweep(&mut self, worker: &mut Worker, now_ns: u64) {
         let mut from = 0;
         let mut connects = 0;
@@ -107,7 +107,7 @@ pub(crate) trait Driver {
             from = index + 1;
             connects += usize::from(worker.is_connecting(index) && !was_connecting);
             if connects == CONNECTS_MAX {
-                // The walk goes on with the next one.
+                // The rest is left to the next scan.
                 worker.next_due_ns = worker.next_due_ns.min(now_ns);
                 return;
             }
@@ -115,16 +115,16 @@ pub(crate) trait Driver {
     }
 }
 
-/// Where connections lead, and from where.
+/// The target of connections and their source addresses.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
     pub(crate) address: Address,
-    /// Taken in turn; empty: the kernel chooses.
+    /// Used in turn. If empty, the kernel chooses.
     pub(crate) sources: Vec<IpAddr>,
 }
 
-/// Makes the driver that was asked for, or the readiness driver where the kernel refuses the other one. `plain`: nothing but
-/// the arena's bytes is ever written, and but one request at a time.
+/// Creates the requested driver, or the readiness driver if the kernel refuses the other. `plain` means that
+/// only the arena's bytes are ever written, one request at a time.
 pub(crate) fn make(
     choice: DriverChoice,
     route: Route,
@@ -143,7 +143,7 @@ pub(crate) fn make(
 }
 
 impl Route {
-    /// Makes a socket for connection `index` and begins to connect it.
+    /// Creates a socket for connection `index` and begins to connect it.
     pub(crate) fn begin(&self, index: usize) -> Result<OwnedFd, Errno> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         match &self.address {
@@ -158,7 +158,8 @@ impl Route {
                 let address = SocketAddrUnix::new(path.as_path())?;
                 let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
                 match rustix::net::connect(&socket, &address) {
-                    // The listener's backlog is full: the same as a TCP port that does not answer, but known at once.
+                    // The listener's backlog is full. This is like a TCP port that does not answer, but known
+                    // at once.
                     Err(Errno::AGAIN) => Err(Errno::CONNREFUSED),
                     result => begun(result, socket),
                 }
@@ -166,7 +167,7 @@ impl Route {
         }
     }
 
-    /// Takes a local address; its port is chosen when the connection is made, so that it may serve several peers.
+    /// Binds a local address. The port is chosen when connecting, so that it may serve several peers.
     fn bind(&self, socket: &OwnedFd, index: usize) -> Result<(), Errno> {
         let Some(&source) = self.sources.get(index % self.sources.len().max(1)) else { return Ok(()) };
         if source.is_ipv4() {
@@ -186,7 +187,7 @@ fn begun(result: Result<(), Errno>, socket: OwnedFd) -> Result<OwnedFd, Errno> {
 /// `IP_BIND_ADDRESS_NO_PORT` of ip(7), Linux 4.2.
 fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
     let on: libc::c_int = 1;
-    // SAFETY: the option's value is an int, whose address and size are given; the descriptor is open.
+    // SAFETY: the option's value is an int, whose address and size are given. The descriptor is open.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -202,7 +203,7 @@ fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
     Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
 }
 
-/// The cause that an error of the operating system is counted under.
+/// The cause under which an operating system error is counted.
 pub(crate) fn cause(errno: Errno) -> Cause {
     match errno {
         Errno::CONNREFUSED => Cause::Refused,
@@ -214,15 +215,15 @@ pub(crate) fn cause(errno: Errno) -> Cause {
     }
 }
 
-/// How connecting has ended, once it has.
+/// The result of a finished connection attempt.
 ///
-/// Where nobody listens on a port of this machine that is also one of those given to clients, a socket may be given the very
-/// port it calls, and meets itself (a simultaneous open, RFC 9293, section 3.5). That is nobody, and it is reset: closed in
-/// good order it would keep the service from its port for a minute.
+/// A local port without a listener may be in the ephemeral range. A socket may then be given the port it
+/// calls and connect to itself (a simultaneous open, RFC 9293, section 3.5). This is treated as refused, and
+/// the socket is reset. Closed in an orderly way it would keep the service from its port for a minute.
 pub(crate) fn end_connect(socket: &OwnedFd) -> Result<(), Errno> {
     sockopt::socket_error(socket)??;
     let here = rustix::net::getsockname(socket)?;
-    // Nobody is there any more when a reset has come meanwhile, which whatever is done next will tell.
+    // The peer is gone if a reset has arrived meanwhile, which the next operation will report.
     let there = rustix::net::getpeername(socket).unwrap_or(None);
     if there == Some(here) {
         let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));

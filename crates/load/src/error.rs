@@ -1,6 +1,6 @@
-//! Why a generator could not be started. What goes wrong later is counted, never returned.
+//! Errors of starting a generator. Later failures are counted, never returned.
 
-/// The spec asks for something that cannot be: the field, and what is wrong with it.
+/// The error for an invalid spec: the field and the problem.
 pub(crate) fn refuse<T>(field: &'static str, problem: impl Into<String>) -> Result<T, LoadError> {
     Err(LoadError::Spec { field, problem: problem.into() })
 }
@@ -9,18 +9,18 @@ pub(crate) fn no_thread(error: impl std::fmt::Display) -> LoadError {
     LoadError::System(format!("cannot start a load thread: {error}"))
 }
 
-/// Why [`Generator::start`](crate::Generator::start) failed.
+/// The reason [`Generator::start`](crate::Generator::start) failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The spec asks for something that cannot be.
+    /// The spec is invalid.
     #[error("{field}: {problem}")]
     Spec {
-        /// The field of the spec, as `load.threads`.
+        /// The field of the spec, such as `load.threads`.
         field: &'static str,
-        /// What is wrong with it, with its value and the limit.
+        /// The problem, with the value and the limit.
         problem: String,
     },
-    /// The system does not grant what it takes: open files, a CPU, a thread, a system call. In words that say which.
+    /// The system denies a resource: open files, a CPU, a thread, a system call. The text names it.
     #[error("{0}")]
     System(String),
 }

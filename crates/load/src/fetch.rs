@@ -1,7 +1,8 @@
-//! One request and its whole response, looked at from the first header to the last byte of content: a look before a load, not a load.
+//! Fetches one complete response, from the first header to the last byte of content: a check before a load.
 //!
-//! Over a connection of its own, HTTP/1.1 without TLS, by blocking calls of the thread that asks. It reads and decodes with what the engine
-//! reads and decodes with, so that both see the same response. It measures nothing, and must not be called while anything is measured.
+//! Uses its own connection, HTTP/1.1 without TLS, with blocking calls on the caller's thread. It uses the
+//! engine's reader and decoder, so both see the same response. It measures nothing, and should not be called
+//! during a measurement.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,24 +12,25 @@ use crate::content::ContentReader;
 use crate::reader::{Head, Progress, ResponseReader, Sink};
 use crate::{Digest, Request, render};
 
-/// Read at once.
+/// Read size.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// A whole response.
+/// A complete response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
     /// Its status code.
     pub status: u16,
-    /// Its header fields in the order of the head, as they were sent; what is not UTF-8 is replaced.
+    /// Its header fields in the order of the head, as they were sent. Invalid UTF-8 is replaced.
     pub headers: Vec<(String, String)>,
     /// Bytes of content as they were sent, without the framing of a chunked body.
     pub body_bytes: u64,
-    /// Bytes of content when its content coding is undone, and their SHA-256; `None` where it cannot be.
+    /// Bytes of decoded content, and their SHA-256. `None` if it cannot be decoded.
     pub decoded: Option<(u64, Digest)>,
 }
 
-/// Sends `request`, of one with values the first row, and waits at most `timeout` for the whole response, of whatever status; `None` where
-/// the request cannot be sent, the connection fails, or what comes is not HTTP/1.1 or not whole in time.
+/// Sends `request` (with values, the first row) and waits at most `timeout` for the complete response of any
+/// status. Returns `None` if the request cannot be sent, the connection fails, or the response is not
+/// HTTP/1.1 or incomplete.
 pub fn fetch(address: SocketAddr, request: &Request, timeout: Duration) -> Option<Fetched> {
     let bytes = render::bytes(request).ok()?;
     let deadline = Instant::now() + timeout;
@@ -53,12 +55,12 @@ pub fn fetch(address: SocketAddr, request: &Request, timeout: Duration) -> Optio
     }
 }
 
-/// What is left until then.
+/// Remaining time until the deadline.
 fn left(deadline: Instant) -> Option<Duration> {
     Some(deadline.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
 }
 
-/// What has been seen of a response.
+/// The parts of a response read so far.
 #[derive(Default)]
 struct Look {
     headers: Vec<(String, String)>,
@@ -82,7 +84,7 @@ impl Sink for Look {
 
 impl Look {
     fn fetched(self, reader: &ResponseReader) -> Fetched {
-        // Of what nobody here can decode it is not known what it says.
+        // Content that cannot be decoded is unknown.
         let content = self.content.and_then(|content| content.finish().ok());
         let content = content.filter(|content| content.unknown_coding.is_none());
         Fetched {

@@ -1,7 +1,7 @@
 //! The generator: engine threads behind a blocking call for each slice.
 //!
-//! The control plane. It deals connections and requests to the threads, tells them when to begin, and merges what they
-//! report; it touches no socket.
+//! The control plane. It distributes connections and requests to the threads, starts them, and merges their
+//! reports. It uses no socket itself.
 
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
@@ -23,11 +23,11 @@ use crate::error::{no_thread, refuse};
 use crate::thread::{Command, Common, PUBLISHED, Published, Report, Shared};
 use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, Request, Until, clock, protocol, thread, trust};
 
-/// How long an interrupt waits at most for a generator that waits for its begin.
+/// Maximum delay of an interrupt while a generator waits for its start time.
 const INTERRUPT_LATENCY: Duration = Duration::from_millis(50);
 
-/// Load on one service: threads and connections that live over many slices. Dropping it closes the connections and
-/// joins the threads.
+/// Load on one service, with threads and connections that live over many slices. Dropping it closes the
+/// connections and joins the threads.
 #[derive(Debug)]
 pub struct Generator {
     threads: Vec<Thread>,
@@ -35,13 +35,13 @@ pub struct Generator {
     shared: Arc<Shared>,
 }
 
-/// Shows how far a slice has come, and ends slices early; see [`Generator::handle`].
+/// Reports the progress of a slice and ends slices early. See [`Generator::handle`].
 #[derive(Debug, Clone)]
 pub struct Handle(Arc<Shared>);
 
 #[derive(Debug)]
 struct Thread {
-    /// Without it the thread ends.
+    /// The thread ends when this sender is dropped.
     commands: Sender<Command>,
     reports: Receiver<Report>,
     handle: JoinHandle<()>,
@@ -51,8 +51,9 @@ impl Generator {
     /// Starts the threads. Connections are opened by the first [`run`](Self::run).
     ///
     /// # Errors
-    /// [`LoadError`]: a spec that cannot be, a source address that is not this machine's, too few file descriptors (the soft limit is raised to the hard one where needed), a
-    /// CPU that cannot be pinned to, a thread that does not start.
+    /// Returns a [`LoadError`] for an invalid spec, a source address that is not this machine's, too few file
+    /// descriptors (the soft limit is raised to the hard one if needed), a CPU that cannot be pinned to, or a
+    /// thread that does not start.
     pub fn start(spec: LoadSpec) -> Result<Generator, LoadError> {
         let (arena, tls) = checked(&spec)?;
         ensure_descriptors(spec.connections, spec.threads)?;
@@ -72,26 +73,29 @@ impl Generator {
         Ok(generator)
     }
 
-    /// Runs one slice and returns when it is over. Blocks.
+    /// Runs one slice and blocks until it is over.
     ///
-    /// Connections that are missing are opened first, outside of the window, one after the other within a second. They are waited for, at
-    /// most the spec's `connect_timeout`; the window begins with those that are open, the others join when they can. At the end what is
-    /// in flight is waited for, at most the spec's `timeout`. Connections stay open and idle afterwards.
+    /// Missing connections are opened first, outside of the window, spread over up to a second. This waits
+    /// for them for at most the spec's `connect_timeout`. The window begins with the open ones, and the
+    /// others join when they can. At the end, requests in flight have at most the spec's `timeout` to finish.
+    /// Connections stay open and idle afterwards.
     ///
-    /// `Until::Requests(n)` sends exactly n requests, dealt to threads in the proportion of their connections; it sends
-    /// fewer only if a thread had no open connection for `connect_timeout`, or none that took a request for twice as long, or was interrupted.
+    /// `Until::Requests(n)` sends exactly n requests, distributed to threads in proportion to their
+    /// connections. It sends fewer only if a thread had no open connection for `connect_timeout`, or none
+    /// that took a request for twice that time, or was interrupted.
     ///
-    /// In open loop the slice is made of the requests *due* in its window, or the first n of them. The connect phase and
-    /// the drain's limit are the same, but what was due and is not sent when the window ends is sent in the drain as connections
-    /// become free, unless it is behind its time by more than half a second, or a tenth of a window that is longer than 5 s.
-    /// What is not sent even then counts as `unsent` and is a censored sample of the response time.
+    /// In open loop a slice consists of the requests *due* in its window, or the first n of them. The connect
+    /// phase and the drain's limit are the same. Requests that were due but not sent when the window ends are
+    /// sent in the drain as connections become free. Exceptions are requests behind by more than half a
+    /// second, or by more than a tenth of a window longer than 5 s. Requests never sent count as `unsent` and
+    /// are censored samples of the response time.
     pub fn run(&mut self, until: Until) -> Counts {
         self.prepare(until);
         self.load(until, 0)
     }
 
-    /// The first half of [`run`](Self::run): opens connections that are missing. Those who load together from several machines do this
-    /// first, so that they can begin at the same time.
+    /// The first half of [`run`](Self::run): opens missing connections. Several machines that load together
+    /// do this first, so that they can begin at the same time.
     pub fn prepare(&mut self, until: Until) {
         for (index, thread) in self.threads.iter().enumerate() {
             let allowance = match until {
@@ -105,8 +109,8 @@ impl Generator {
         }
     }
 
-    /// The second half: the window, which begins at `start_at_ns` of CLOCK_MONOTONIC, or at once where that has passed. An interrupt ends
-    /// the waiting too.
+    /// The second half of [`run`](Self::run): the window. It begins at `start_at_ns` of CLOCK_MONOTONIC, or
+    /// at once if that has passed. An interrupt also ends the wait.
     pub fn load(&mut self, until: Until, start_at_ns: u64) -> Counts {
         self.wait_until(start_at_ns);
         let started_ns = clock::monotonic_ns();
@@ -132,12 +136,14 @@ impl Generator {
         }
     }
 
-    /// By which another thread can see how far the running slice is, and end it with all later ones.
+    /// Returns a handle with which another thread can observe the running slice, and end it and all later
+    /// ones.
     pub fn handle(&self) -> Handle {
         Handle(self.shared.clone())
     }
 
-    /// Request r belongs to connection r % connections, and that to thread c % threads; in open loop to thread r % threads.
+    /// Number of requests of one thread. Request r belongs to connection r % connections, which belongs to
+    /// thread c % threads. In open loop it belongs to thread r % threads.
     fn requests_of(&self, thread: usize, total: u64) -> u64 {
         if self.spec.arrivals != Arrivals::Closed {
             return dealt(total, self.threads.len() as u64, thread as u64);
@@ -154,13 +160,13 @@ impl Handle {
         self.0.interrupted.store(true, Ordering::Relaxed);
     }
 
-    /// Complete responses in this slice so far; up to 50 ms old.
+    /// Complete responses in this slice so far. Up to 50 ms old.
     pub fn done(&self) -> u64 {
         self.0.threads.iter().map(|thread| thread.completed.load(Ordering::Relaxed)).sum()
     }
 
-    /// What has been counted of the slice under way; `None` between slices. Takes a tenth of a second, and has each thread
-    /// copy its histograms: for a look every few seconds.
+    /// Returns the counts of the running slice so far, or `None` between slices. Takes a tenth of a second
+    /// and makes each thread copy its histograms, so call it only every few seconds.
     pub fn so_far(&self) -> Option<Counts> {
         self.0.watched.store(true, Ordering::Relaxed);
         std::thread::sleep(PUBLISHED);
@@ -170,7 +176,7 @@ impl Handle {
     }
 }
 
-/// What two threads have counted side by side.
+/// Merges the counts of two threads that ran in parallel.
 fn merged(mut one: Counts, other: Counts) -> Counts {
     one.merge(other, Windows::Parallel);
     one
@@ -180,7 +186,7 @@ impl Drop for Generator {
     fn drop(&mut self) {
         self.handle().stop();
         let handles: Vec<_> = self.threads.drain(..).map(|thread| thread.handle).collect();
-        // A thread that panicked has said so already, and a destructor is no place to say it again.
+        // A thread that panicked has reported that already, and a destructor should not repeat it.
         handles.into_iter().for_each(|handle| drop(handle.join()));
     }
 }
@@ -200,22 +206,22 @@ impl Thread {
     }
 }
 
-/// How many of `total` things the taker `index` gets when they are dealt in turn to so many `takers`.
+/// Number of items taker `index` gets when `total` items are dealt round-robin to `takers`.
 pub(crate) fn dealt(total: u64, takers: u64, index: u64) -> u64 {
     total / takers + u64::from(index < total % takers)
 }
 
 impl LoadSpec {
-    /// Checks what the spec asks for as [`Generator::start`] does, and starts nothing.
+    /// Checks the spec as [`Generator::start`] does, without starting anything.
     ///
     /// # Errors
-    /// A spec that cannot be, or a source address that is not this machine's.
+    /// Returns an error for an invalid spec, or a source address that is not this machine's.
     pub fn check(&self) -> Result<(), LoadError> {
         checked(self).map(drop)
     }
 }
 
-/// Checks a spec, and returns its rendered requests and its TLS.
+/// Checks a spec, and returns its rendered requests and TLS settings.
 fn checked(spec: &LoadSpec) -> Result<(Arc<RequestArena>, Option<TlsSettings>), LoadError> {
     check(spec)?;
     let arena = Arc::new(RequestArena::render(&requests(spec), &spec.users)?);
@@ -224,7 +230,7 @@ fn checked(spec: &LoadSpec) -> Result<(Arc<RequestArena>, Option<TlsSettings>), 
     Ok((arena, tls))
 }
 
-/// The requests as they are sent: where each has a connection of its own, it says so.
+/// The requests as they are sent. If each uses its own connection, they carry `Connection: close`.
 fn requests(spec: &LoadSpec) -> Vec<Request> {
     let mut requests: Vec<Request> = spec.all_requests().cloned().collect();
     for request in requests.iter_mut().filter(|_| !spec.keep_alive) {
@@ -244,26 +250,27 @@ fn spawn(spec: &Arc<LoadSpec>, index: u32, common: Common) -> Result<Thread, Loa
     Ok(Thread { commands, reports, handle })
 }
 
-// One load for several generators: what each of them does. [`model::Counts::merge`] makes one of what they counted.
+// Dividing one load among several generators. [`model::Counts::merge`] merges their counts.
 //
 // ```text
 // connections  0 1 2 3 4 5 6       connection c belongs to generator c mod generators
 // generator    0 1 2 0 1 2 0
-// lanes        0 1 | 2 3 | 4 5     each generator has so many lanes side by side, a thread each; arrivals are dealt to lanes
+// lanes        0 1 | 2 3 | 4 5     each generator has some adjacent lanes, one thread each; arrivals go to lanes
 // ```
-// It must not know where generators run, or how one talks to them.
+// This part does not depend on where generators run or how they communicate.
 
 impl LoadSpec {
-    /// The specs of so many generators that do together what this one says, each with `threads` threads of its own, or fewer where it
-    /// gets fewer connections. Never more generators than connections: the list is shorter then.
+    /// Divides this spec among at most this number of generators, each with `threads` threads, or fewer if it
+    /// gets fewer connections. There are never more generators than connections, so the list may be shorter.
     ///
-    /// What is due in open loop, and when, is the same whether one machine has all lanes or each has some. In closed loop each
-    /// generator draws the requests of its own lanes.
+    /// In open loop, the requests and their times are the same whether one machine has all lanes or each has
+    /// some. In closed loop each generator draws requests only for its lanes.
     pub fn divided(&self, generators: u32, threads: u32) -> Vec<LoadSpec> {
         self.divided_among(generators, |_, _| threads)
     }
 
-    /// The same where generators have threads of different number: as `threads` says of each, by its place and its connections.
+    /// The same for generators with different thread counts. `threads` returns the count for an index and a
+    /// number of connections.
     pub fn divided_among(&self, generators: u32, threads: impl Fn(u32, u32) -> u32) -> Vec<LoadSpec> {
         let generators = generators.clamp(1, self.connections.max(1));
         let connections = |index: u32| dealt(self.connections.into(), generators.into(), index.into()) as u32;
@@ -279,20 +286,21 @@ impl LoadSpec {
     }
 }
 
-// Open files: as many as the load needs, or a clear refusal before it starts.
+// Open file limits: raised if needed, or a clear error before the load starts.
 
-/// Files the caller may open while the load runs (its record, sockets of its own) without running into the limit.
+/// Files the caller may open while the load runs, such as its record and its own sockets.
 const RESERVE: u64 = 32;
 
-/// Checks that `connections` on `threads` fit in, and raises the soft limit to the hard one where only that lets them.
+/// Checks that `connections` on `threads` fit, and raises the soft limit to the hard one only if that is
+/// needed.
 ///
-/// It is left alone otherwise: processes started later inherit it, and a service should not run under another limit
-/// only because a load has begun before.
+/// Otherwise the limit is unchanged. Processes started later inherit it, and a service should not run under
+/// another limit only because a load began before.
 pub(crate) fn ensure_descriptors(connections: u32, threads: u32) -> Result<(), LoadError> {
     let open = std::fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64);
     let needed = open + u64::from(connections) + u64::from(threads) + RESERVE;
     let Rlimit { current: soft, maximum: hard } = getrlimit(Resource::Nofile);
-    // No limit at all is `None`.
+    // `None` means no limit.
     if soft.is_none_or(|soft| needed <= soft) {
         return Ok(());
     }
@@ -307,16 +315,16 @@ pub(crate) fn ensure_descriptors(connections: u32, threads: u32) -> Result<(), L
     }
 }
 
-// What a spec cannot ask for, refused before anything starts: what is wrong, the value and the limit.
+// Validation of a spec before anything starts. Errors name the problem, the value and the limit.
 //
-// It opens a socket for a moment to see whether a source address is one of this machine's, and sends nothing.
+// It briefly opens a socket to check that a source address belongs to this machine, and sends nothing.
 
-/// Requests under way on one connection: far more than any server takes.
+/// Maximum requests in flight on one connection, far more than any server takes.
 const LANES_MAX: u32 = 1000;
-/// Of a unix socket's path: `sun_path` of unix(7), without the byte that ends it.
+/// Maximum length of a unix socket's path: `sun_path` of unix(7), without the terminating byte.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// What the spec says of itself.
+/// Checks the spec's own values.
 fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     let LoadSpec { connections, threads, protocol, .. } = *spec;
     if connections == 0 {
@@ -345,7 +353,7 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     }
 }
 
-/// What its requests say, once they are rendered.
+/// Checks the rendered requests.
 fn check_requests(spec: &LoadSpec, arena: &RequestArena) -> Result<(), LoadError> {
     let row = protocol::row(spec.protocol);
     let formless = arena.variants().find(|(_, bytes)| !(row.has_form)(bytes));
@@ -354,7 +362,7 @@ fn check_requests(spec: &LoadSpec, arena: &RequestArena) -> Result<(), LoadError
     refuse("load.requests", problem)
 }
 
-/// Each source is of the target's family and one of this machine's addresses.
+/// Checks that each source has the target's address family and is an address of this machine.
 fn check_sources(spec: &LoadSpec, target: SocketAddr) -> Result<(), LoadError> {
     for &source in &spec.sources {
         if source.is_ipv4() != target.is_ipv4() {

@@ -1,9 +1,10 @@
-//! The load engine: sends HTTP requests over many connections, in closed loop or at a rate (open loop), and tells
-//! truthfully what became of each of them.
+//! The load engine: sends HTTP requests over many connections, in closed loop or at a rate (open loop), and
+//! reports the result of each.
 //!
-//! A [`Generator`] owns threads and connections and loads one window after another. Each window gives [`Counts`](model::Counts).
-//! Three rules hold throughout: every request due is a sample, a censored one where no response came; every error is counted by phase and
-//! cause; throughput is made of responses that met the [`Contract`].
+//! A [`Generator`] owns threads and connections and loads one window after another. Each window yields
+//! [`Counts`](model::Counts). Three rules hold throughout. Every due request is a sample, censored if there
+//! was no response. Every error is counted by phase and cause. Throughput counts only responses that met the
+//! [`Contract`].
 //!
 //! ```text
 //!   Generator ── command / report ──► Thread ── turns ──► Driver (epoll or io_uring)
@@ -15,10 +16,10 @@
 //!                                                              │
 //!                                                              └► Recorder ─► Tally, Check (contract, contents)
 //! ```
-//! `Worker` and everything below it do no I/O and read no clock, so that a simulation can run them from a seed.
-//! Beside the engine [`fetch`] looks at one response in full, before a load.
+//! `Worker` and everything below it do no I/O and read no clock, so that a simulation can run them from a
+//! seed. In addition, [`fetch`] fetches one response in full before a load.
 //!
-//! This crate prints nothing, resolves no names, and must not retry a request silently.
+//! This crate prints nothing, resolves no names, and never retries a request silently.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("the load engine is built on epoll and io_uring and runs on Linux only");
@@ -57,8 +58,8 @@ pub use spec::{
 };
 pub use values::{Values, ValuesError};
 
-/// What the fuzz targets in `fuzz/` call. No part of the crate's interface: it is there for cargo-fuzz alone, because the
-/// reader itself is nobody's business outside of this crate.
+/// Entry points for the fuzz targets in `fuzz/`. Not part of the crate's interface: it exists only for
+/// cargo-fuzz, because the reader itself is private to this crate.
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing {

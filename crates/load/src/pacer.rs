@@ -1,7 +1,7 @@
-//! When requests are due in open loop: arrival times of one thread, counted from the start of a window. Pure.
+//! Open-loop schedule: arrival times of one thread, relative to the start of a window. Pure.
 //!
-//! An arrival is a count Λ of requests, and is due when the rate has made so many: `profile` turns the one into the other,
-//! whether the rate is constant or changes.
+//! An arrival is a count Λ of requests, and is due when the rate has produced that many. `profile` converts
+//! the count into a time, for constant and changing rates.
 //!
 //! ```text
 //! constant     Λ = 0   1   2   3   4   5          arrival k of the whole load is due at count k
@@ -9,13 +9,14 @@
 //! Poisson             |  |       ||    |  |──► t  Λ grows by −ln(1 − u) to each, u uniform in [0, 1)
 //!       thread        0  1       01    0  1       arrival k belongs to thread k mod threads
 //! ```
-//! The arrivals of a load are the same however many threads share them. A window of length W has exactly ⌈W · rate⌉ constant ones.
-//! Each thread draws all Poisson arrivals, which costs it a logarithm for each that is another's. So the first n of the load are the first
-//! n / T of each thread: with a process for each, the one that is slowest by chance would end late, and the rate fall behind.
-//! Exponential steps of the count make a Poisson process of whatever rate turns the count into time (inversion: Çinlar,
-//! Introduction to Stochastic Processes, 1975, section 4.7).
-//! A time is computed from the count, never from when something was done: that the load falls behind cannot move it. It must
-//! not read a clock, wait, or know connections.
+//! The arrivals of a load do not depend on the number of threads. A window of length W has exactly ⌈W · rate⌉
+//! constant ones. Each thread draws all Poisson arrivals, which costs it a logarithm for each arrival of
+//! another thread. So the first n of the load are the first n / T of each thread. With a process per thread,
+//! the one that is slowest by chance would end late, and the rate would fall behind. Exponential steps of the
+//! count make a Poisson process of any rate that converts the count into time (inversion: Çinlar,
+//! Introduction to Stochastic Processes, 1975, section 4.7). A time is computed from the count, never from
+//! the time of an event, so a load that falls behind cannot move it. This module reads no clock, does not
+//! wait, and knows no connections.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
@@ -38,14 +39,15 @@ enum Law {
     Poisson { count: f64, first: u32, step: u32, rng: Pcg64Mcg, seeds: Pcg64Mcg },
 }
 
-/// The random words of one thread. Seeds are drawn from one generator: those that follow each other make streams that resemble each other.
+/// The random generator of one thread. Its seed is drawn from a generator, because streams of consecutive
+/// seeds are similar.
 pub(crate) fn rng_of(seed: u64, thread: u32) -> Pcg64Mcg {
     let mut seeds = Pcg64Mcg::seed_from_u64(seed);
     let seed = (0..thread).fold(seeds.next_u64(), |_, _| seeds.next_u64());
     Pcg64Mcg::seed_from_u64(seed)
 }
 
-/// What all threads have in common.
+/// Parameters shared by all threads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
     pub(crate) rate: Rate,
@@ -54,7 +56,8 @@ pub(crate) struct Pace {
 }
 
 impl Pacer {
-    /// The arrivals of thread `thread` (from 0) of `threads`, before its first window; see [`Pacer::restart`].
+    /// The arrivals of thread `thread` (from 0) of `threads`, before its first window. See
+    /// [`Pacer::restart`].
     pub(crate) fn new(pace: Pace, thread: u32, threads: u32) -> Pacer {
         let law = match pace.process {
             Process::Constant => {
@@ -69,7 +72,7 @@ impl Pacer {
         Pacer { law, profile: Profile::new(pace.rate), due_ns: 0.0 }
     }
 
-    /// Begins a window, and the rate with it. No two windows have the same Poisson arrivals.
+    /// Begins a window and restarts the rate. No two windows have the same Poisson arrivals.
     pub(crate) fn restart(&mut self) {
         match &mut self.law {
             Law::Constant { k, first, step: _ } => *k = *first,
@@ -81,13 +84,13 @@ impl Pacer {
         self.due_ns = self.profile.time_ns(self.law.count());
     }
 
-    /// When the oldest arrival that has not been taken is due, nanoseconds from the start of the window; `u64::MAX` if no
-    /// more ever are.
+    /// Due time of the oldest arrival not taken, in nanoseconds from the start of the window. `u64::MAX` if
+    /// there are no more.
     pub(crate) fn due_ns(&self) -> u64 {
         self.due_ns as u64
     }
 
-    /// The oldest arrival is taken: goes on to the next.
+    /// Takes the oldest arrival and moves on to the next.
     pub(crate) fn advance(&mut self) {
         self.law.step();
         self.due_ns = self.profile.time_ns(self.law.count());
@@ -118,11 +121,12 @@ fn grow(count: &mut f64, arrivals: u32, rng: &mut Pcg64Mcg) {
     }
 }
 
-// When a count of requests is reached: the inverse of [`Rate::due_by`]. Pure; it must not know threads or randomness.
+// The time at which a count of requests is reached: the inverse of [`Rate::due_by`]. Pure, without threads
+// and randomness.
 
 const NS_PER_S: f64 = 1e9;
 
-/// A rate, prepared for being asked when.
+/// A rate, prepared for fast queries.
 #[derive(Debug, Clone, Copy)]
 enum Profile {
     Constant {
@@ -148,11 +152,12 @@ impl Profile {
         }
     }
 
-    /// The time at which `count` requests were due, nanoseconds from the start of the window; infinite if so many never
-    /// are.
+    /// The time by which `count` requests were due, in nanoseconds from the start of the window. Infinite if
+    /// that count is never reached.
     fn time_ns(&self, count: f64) -> f64 {
         let (from_per_s, to_per_s, over_s, total) = match *self {
-            // The product is exact up to 9 million arrivals, and rounded once beyond: spacing never drifts.
+            // The product is exact up to 9 million arrivals, and rounded once beyond, so spacing never
+            // drifts.
             Profile::Constant { per_s } => return count * NS_PER_S / per_s,
             Profile::Ramp { from_per_s, to_per_s, over_s, total } => (from_per_s, to_per_s, over_s, total),
         };
@@ -160,18 +165,19 @@ impl Profile {
         let time_s = match count {
             _ if count > total => over_s + (count - total) / to_per_s,
             _ if per_s2 >= 0.0 => climb_s(from_per_s, per_s2, count),
-            // A fall is a climb seen from its end. Forwards the root would be of a difference, which at a rate of
-            // nearly 0 has few digits left.
+            // A falling ramp is a rising one seen from its end. Computed forwards, the root would be of a
+            // difference, which has few significant digits at a rate of nearly 0.
             _ => over_s - climb_s(to_per_s, -per_s2, total - count),
         };
         time_s * NS_PER_S
     }
 }
 
-/// The time in which a rate that begins at `from_per_s` and grows by `per_s2` each second makes `count` requests.
+/// The time in which a rate that begins at `from_per_s` and grows by `per_s2` each second makes `count`
+/// requests.
 ///
-/// The root of r·t + a·t²/2 = n, in the form whose denominator is a sum: (√(r² + 2an) − r) / a has no digits left where
-/// a is nearly 0, and no value where it is.
+/// The root of r·t + a·t²/2 = n, in the form whose denominator is a sum. (√(r² + 2an) − r) / a loses all
+/// significant digits when a is nearly 0, and is undefined when it is 0.
 fn climb_s(from_per_s: f64, per_s2: f64, count: f64) -> f64 {
     if count <= 0.0 {
         return 0.0;

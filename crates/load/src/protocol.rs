@@ -1,7 +1,8 @@
-//! What speaks on an open connection: the trait that every protocol implements, and one row of facts for each of them.
+//! Protocols on an open connection: the trait that each implements, and one row of facts for each.
 //!
-//! A new protocol is a module here, its variant of [`Protocol`] and its [`Row`]. It does no I/O and reads no clock: it is fed times
-//! and bytes, and the [`Connection`](crate::connection::Connection) that owns it knows of sockets and TLS.
+//! A new protocol is a module here, its variant of [`Protocol`] and its [`Row`]. It does no I/O and reads no
+//! clock. It receives times and bytes, and the [`Connection`](crate::connection::Connection) that owns it
+//! handles sockets and TLS.
 
 mod http1;
 pub(crate) mod http2;
@@ -15,77 +16,78 @@ use crate::arena::RequestArena;
 use crate::connection::{Effect, InFlight, Recorder};
 use crate::worker::Settings;
 
-/// A protocol on one connection, from when bytes can be exchanged until the connection is lost.
+/// A protocol session on one connection, from when bytes can be exchanged until the connection is lost.
 pub(crate) trait Session {
-    /// Whether requests can be sent, as far as there is [`room`](Self::room), or will not be. Where the protocol does not shake hands, at once.
+    /// Whether requests can be sent as far as there is [`room`](Self::room). Ready at once if the protocol
+    /// has no handshake.
     fn handshake(&self) -> Poll<Result<(), Cause>> {
         Poll::Ready(Ok(()))
     }
 
-    /// Requests that can begin now.
+    /// Number of requests that can begin now.
     fn room(&self) -> usize;
 
-    /// Requests that have begun and not ended.
+    /// Number of requests that have begun and not ended.
     fn in_flight(&self) -> usize;
 
-    /// When the time of whatever it waits for is up.
+    /// Time limit of what the session waits for.
     fn due_ns(&self, settings: &Settings) -> Option<u64>;
 
-    /// A request begins. What is to be written follows by [`output`](Self::output).
+    /// Begins a request. [`output`](Self::output) then returns its bytes.
     fn begin(&mut self, request: InFlight, arena: &RequestArena);
 
-    /// What is to be written next, if anything.
+    /// The next bytes to be written, if any.
     fn output<'a>(&'a self, arena: &'a RequestArena) -> Option<&'a [u8]>;
 
-    /// So many bytes of the output were written: all of them or a part.
+    /// Records that `count` bytes of the output were written: all of them or a part.
     fn wrote(&mut self, count: usize, arena: &RequestArena);
 
-    /// The last piece, which was the rest of the only request, was not written after all. Only where the protocol writes requests as they
-    /// were rendered ([`Row::writes_rendered`]).
+    /// Reverts the last write, which was the rest of the only request. Only if the protocol writes requests
+    /// as rendered ([`Row::writes_rendered`]).
     fn unwrote(&mut self) {}
 
-    /// How many of the next bytes the kernel may throw away; 0: they must be read.
+    /// Number of next bytes that the kernel may discard. 0 means they must be read.
     fn skippable(&self) -> u64 {
         0
     }
 
-    /// So many bytes were thrown away, at most [`skippable`](Self::skippable).
+    /// Records discarded bytes, at most [`skippable`](Self::skippable).
     fn skipped(&mut self, _count: u64, _recorder: &mut Recorder<'_>) -> Effect {
         Effect::Lost
     }
 
-    /// Bytes have arrived.
+    /// Handles received bytes.
     fn received(&mut self, bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect;
 
-    /// The peer has ended the connection; `cut`: below TLS, which did not announce it, so that anybody may have done it (RFC 9112,
-    /// section 9.8).
+    /// Handles the end of the connection by the peer. `cut` means that TLS did not announce it, so anyone may
+    /// have caused it (RFC 9112, section 9.8).
     fn ended(&mut self, cut: bool, recorder: &mut Recorder<'_>) -> Effect;
 
-    /// The socket has failed: nothing more will come.
+    /// Handles a socket failure: nothing more will arrive.
     fn failed(&mut self, cause: Cause, recorder: &mut Recorder<'_>);
 
-    /// The time of [`due_ns`](Self::due_ns) is up.
+    /// Handles the expiry of [`due_ns`](Self::due_ns).
     fn expired(&mut self, recorder: &mut Recorder<'_>) -> Effect;
 
-    /// The slice is over: whatever is in flight is recorded as unfinished.
+    /// Ends the slice: requests in flight are recorded as unfinished.
     fn leave(&mut self, recorder: &mut Recorder<'_>);
 }
 
-/// What the engine has to know of a protocol before a connection is open.
+/// Facts about a protocol that are needed before a connection is open.
 pub(crate) struct Row {
-    /// As people call it.
+    /// The name for messages.
     pub(crate) name: &'static str,
-    /// As ALPN names it.
+    /// The name in ALPN.
     pub(crate) alpn: &'static str,
     /// Whether a server over TLS must have chosen it by ALPN.
     pub(crate) needs_alpn: bool,
-    /// Whether requests are written byte for byte as the arena has them.
+    /// Whether requests are written byte for byte as in the arena.
     pub(crate) writes_rendered: bool,
-    /// The field of a spec that says how many requests a connection has in flight, and what these are called.
+    /// The field of a spec with the number of requests in flight per connection, and the name for these.
     pub(crate) lanes: (&'static str, &'static str),
     /// Whether a request of the arena can be sent.
     pub(crate) has_form: fn(&[u8]) -> bool,
-    /// Begins on a connection, with at most so many requests in flight; the flag: over TLS.
+    /// Begins a session with a maximum number of requests in flight. The flag means over TLS.
     pub(crate) begin: fn(usize, bool) -> Box<dyn Session>,
 }
 

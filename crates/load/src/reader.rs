@@ -1,9 +1,9 @@
-//! The response reader: HTTP/1.1 responses out of bytes, however the network happened to cut them.
+//! The response reader: parses HTTP/1.1 responses from bytes that the network split arbitrarily.
 //!
-//! Sans I/O: it is fed byte slices and says when a response is complete. It copies nothing but a head that arrived
-//! in pieces, and keeps no body. It must never see a socket or a clock, never panic whatever a server sends, and
-//! give the same result for every way of splitting the same bytes (`pieces` says so in code; tests and a fuzz target hold
-//! it to that).
+//! Sans I/O: it receives byte slices and reports when a response is complete. It copies only a head that
+//! arrived in pieces, and stores no body. It uses no socket and no clock, never panics on any input, and
+//! returns the same result for every way of splitting the same bytes. `pieces` defines this in code, and
+//! tests and a fuzz target check it.
 //!
 //! Source: RFC 9112 (HTTP/1.1), section 6.3 for the length of a body, section 7.1 for chunks.
 
@@ -15,63 +15,63 @@ mod tests;
 
 use std::mem::MaybeUninit;
 
-/// The longest response head that is accepted; the usual limits of servers and browsers are 8 to 256 KiB.
+/// The longest response head that is accepted. Usual limits of servers and browsers are 8 to 256 KiB.
 ///
-/// The fuzz target comes with short inputs and is to reach the limit, too.
+/// The fuzz target uses short inputs and needs to reach the limit, too.
 pub(crate) const HEAD_LIMIT_BYTES: usize = if cfg!(fuzzing) { 512 } else { 64 * 1024 };
 
-/// The most header lines that are accepted in one head.
+/// Maximum number of header lines in one head.
 pub(crate) const HEADERS_LIMIT: usize = 128;
 
-/// How much may be thrown away at once of a body that ends only with the connection.
+/// Maximum bytes discarded at once of a body that ends with the connection.
 const SKIP_UNBOUNDED: u64 = 1 << 30;
 
-/// What makes a response unreadable. The connection is of no use afterwards.
+/// Reasons a response is unreadable. The connection cannot be used afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadError {
-    /// Not HTTP/1.x, or framed in a way that cannot be trusted.
+    /// Not HTTP/1.x, or its framing cannot be trusted.
     Malformed,
     /// The head, or a line of the chunked coding, is longer than [`HEAD_LIMIT_BYTES`].
     TooLarge,
 }
 
-/// Where the response stands after some more bytes.
+/// State of the response after more bytes were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// The response is not complete yet.
     More,
-    /// The response is complete; `extra` bytes came after its end, which nobody asked for.
+    /// The response is complete. `extra` unexpected bytes came after its end.
     Done { extra: u64 },
 }
 
-/// A response head as it is shown to the caller's callback.
+/// A response head, as passed to the caller's callback.
 pub(crate) struct Head<'a> {
     pub(crate) status: u16,
     pub(crate) headers: &'a [httparse::Header<'a>],
 }
 
-/// Looks at a response while it is read.
+/// Receives the parts of a response while it is read.
 pub(crate) trait Sink {
-    /// The final head; once for each response.
+    /// Called with the final head, once per response.
     fn head(&mut self, head: &Head<'_>);
 
-    /// A piece of content, without framing. What is skipped is not shown.
+    /// Called with a piece of content, without framing. Skipped content is not passed.
     fn content(&mut self, bytes: &[u8]);
 }
 
-/// Reads one response after another; see the module's text.
+/// Reads consecutive responses. See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseReader {
     state: State,
-    /// The beginning of a head that arrived in pieces; empty nearly always.
+    /// The beginning of a head that arrived in pieces. Nearly always empty.
     carry: Vec<u8>,
-    /// The request was HEAD: no body follows whatever the head says.
+    /// The request was HEAD, so no body follows.
     bodiless: bool,
-    /// Of the response whose head has been read.
+    /// Status of the response whose head has been read.
     pub(crate) status: u16,
-    /// An interim response said that the connection ends after this exchange.
+    /// An interim response announced that the connection ends after this exchange.
     closing: bool,
-    /// The connection may be used again after this response.
+    /// Whether the connection may be used again after this response.
     pub(crate) reusable: bool,
     /// Content received so far, without the framing of a chunked body.
     pub(crate) body_bytes: u64,
@@ -90,12 +90,13 @@ enum State {
 }
 
 impl ResponseReader {
-    /// A reader for responses to requests that have a body unless `bodiless` (the method is HEAD).
+    /// Creates a reader for responses that have a body unless `bodiless` (the method is HEAD).
     pub(crate) fn new(bodiless: bool) -> ResponseReader {
         ResponseReader { bodiless, ..ResponseReader::default() }
     }
 
-    /// Forgets the response and waits for the head of the next one; `bodiless` as in [`new`](Self::new).
+    /// Discards the current response and waits for the head of the next one. `bodiless` is as in
+    /// [`new`](Self::new).
     pub(crate) fn restart(&mut self, bodiless: bool) {
         self.bodiless = bodiless;
         self.state = State::Head;
@@ -111,10 +112,10 @@ impl ResponseReader {
         !matches!(self.state, State::Head)
     }
 
-    /// Takes more bytes and shows `sink` what they contain.
+    /// Reads more bytes and passes their contents to `sink`.
     ///
     /// # Errors
-    /// A [`ReadError`]; the reader must not be used afterwards but for [`restart`](Self::restart).
+    /// A [`ReadError`]. Afterwards the reader must not be used except for [`restart`](Self::restart).
     pub(crate) fn read(&mut self, mut bytes: &[u8], sink: &mut impl Sink) -> Result<Progress, ReadError> {
         while matches!(self.state, State::Head) {
             match self.read_head(bytes, sink)? {
@@ -125,9 +126,10 @@ impl ResponseReader {
         self.read_body(bytes, sink)
     }
 
-    /// How many of the next bytes need not be seen, only counted, by [`skip`](Self::skip).
+    /// Number of next bytes that need not be read, only counted with [`skip`](Self::skip).
     ///
-    /// For a body of known length it is one more than what is left of it, so that bytes after the end show.
+    /// For a body of known length this is one more than its remaining length, so that bytes after the end are
+    /// noticed.
     pub(crate) fn skippable(&self) -> u64 {
         match &self.state {
             State::Length { left } => left.saturating_add(1),
@@ -137,7 +139,7 @@ impl ResponseReader {
         }
     }
 
-    /// Counts `count` bytes of body that were thrown away unseen; at most [`skippable`](Self::skippable).
+    /// Counts `count` body bytes that were discarded unread. At most [`skippable`](Self::skippable).
     pub(crate) fn skip(&mut self, count: u64) -> Progress {
         match &mut self.state {
             State::Length { left } => {
@@ -159,12 +161,13 @@ impl ResponseReader {
         Progress::More
     }
 
-    /// The peer has ended the connection: true when that is the proper end of this response.
+    /// Handles the end of the connection by the peer. Returns whether that is the proper end of this
+    /// response.
     pub(crate) fn end(&self) -> bool {
         matches!(self.state, State::UntilClose)
     }
 
-    /// Reads a head; `Some(used)` when one was complete within `bytes`.
+    /// Reads a head. Returns `Some(used)` if it was completed within `bytes`.
     fn read_head(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<usize>, ReadError> {
         if self.carry.is_empty() {
             let used = self.parse(bytes, sink)?;
@@ -185,13 +188,13 @@ impl ResponseReader {
         Ok(parsed?.map(|length| length - before))
     }
 
-    /// Parses a head from its first byte; `Some(length)` when it is complete.
+    /// Parses a head from its first byte. Returns `Some(length)` if it is complete.
     fn parse(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<usize>, ReadError> {
         let bytes = &bytes[..bytes.len().min(HEAD_LIMIT_BYTES)];
         let mut space = [MaybeUninit::<httparse::Header<'_>>::uninit(); HEADERS_LIMIT];
         let mut response = httparse::Response::new(&mut []);
         let mut config = httparse::ParserConfig::default();
-        // A user agent must read folded lines (RFC 9112, 5.2); the values keep their line breaks.
+        // A user agent must read folded lines (RFC 9112, 5.2). The values keep their line breaks.
         config.allow_obsolete_multiline_headers_in_responses(true);
         let parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut space);
         match parsed {
@@ -251,12 +254,13 @@ impl ResponseReader {
     }
 }
 
-// How long a response's body is, and whether the connection survives it: RFC 9112, sections 6.3 and 9.3.
+// The length of a response's body, and whether the connection can be reused: RFC 9112, sections 6.3 and 9.3.
 //
-// Pure decisions on a parsed head. These functions must not guess: a length that contradicts itself is an error.
+// Pure decisions on a parsed head. These functions never guess: a contradictory length is an error.
 
-/// Decides the framing of a response of this status and minor version, 0 or 1; `bodiless`: the request was HEAD. What follows the final
-/// head, or none after a 1xx response: then the final one is still to come; and whether this is the last response of the connection.
+/// Decides the framing of a response with this status and minor version (0 or 1). `bodiless` means the
+/// request was HEAD. Returns the state after the head, or None after a 1xx response, which the final one
+/// follows. Also returns whether this is the last response of the connection.
 fn framing(
     (status, version): (u16, u8),
     headers: &[httparse::Header<'_>],
@@ -264,13 +268,13 @@ fn framing(
 ) -> Result<(Option<State>, bool), ReadError> {
     let said = said(headers);
     match status {
-        // 101 hands the connection to another protocol, which nobody asked for.
+        // 101 switches to another protocol, which was not requested.
         101 => return Err(ReadError::Malformed),
         100..=199 => return Ok((None, said.close)),
-        // Below 100 and from 600 on a status is invalid, and the response is one all the same (RFC 9110, 15).
+        // A status below 100 or from 600 on is invalid, but the response is still a response (RFC 9110, 15).
         _ => {}
     }
-    // Rule 1 of section 6.3, whatever the header fields say: they describe what another request would have got.
+    // Rule 1 of section 6.3 overrides the header fields, which describe the response to a different request.
     let body = if bodiless || matches!(status, 204 | 304) {
         State::Length { left: 0 }
     } else {
@@ -281,16 +285,17 @@ fn framing(
             (Coding::None, Some(left)) => State::Length { left },
         }
     };
-    // HTTP/1.0 knows no transfer codings: one that uses them is not to be trusted any further (6.1).
+    // HTTP/1.0 has no transfer codings. A connection that uses them is not trusted further (6.1).
     let trusted = version == 1 || said.coding == Coding::None;
     let persistent = !said.close && (said.keep_alive || version == 1);
     let reusable = trusted && persistent && !matches!(body, State::UntilClose);
     Ok((Some(body), !reusable))
 }
 
-/// What the headers say about framing.
+/// Framing information from the headers.
 struct Said {
-    /// The one length that all Content-Length values agree on, if there is any. Malformed: not a number, or two that differ.
+    /// The length on which all Content-Length values agree, if any. Malformed if one is no number, or two
+    /// differ.
     length: Result<Option<u64>, ReadError>,
     coding: Coding,
     close: bool,
@@ -300,13 +305,13 @@ struct Said {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coding {
     None,
-    /// The last coding is `chunked`: it says where the body ends (rule 4).
+    /// The last coding is `chunked`, which marks the end of the body (rule 4).
     Chunked,
-    /// Anything else is last, or nothing: the body ends with the connection (rule 4).
+    /// Any other last coding, or none: the body ends with the connection (rule 4).
     Other,
 }
 
-/// Goes over the headers once; most are told apart by the length of their name alone.
+/// Scans the headers once. Most are distinguished by the length of their name.
 fn said(headers: &[httparse::Header<'_>]) -> Said {
     let mut said = Said { length: Ok(None), coding: Coding::None, close: false, keep_alive: false };
     for header in headers {
@@ -339,7 +344,7 @@ impl Said {
 
     fn transfer_coding(&mut self, coding: &[u8]) {
         self.coding = match (self.coding, coding) {
-            // An empty element of a list counts for nothing (RFC 9110, 5.6.1.2); a list of none is no framing.
+            // An empty list element is ignored (RFC 9110, 5.6.1.2). A list without elements is no framing.
             (Coding::None, b"") => Coding::Other,
             (before, b"") => before,
             (_, coding) if coding.eq_ignore_ascii_case(b"chunked") => Coding::Chunked,
@@ -348,7 +353,7 @@ impl Said {
     }
 }
 
-/// Digits only: a sign, a blank or an overflow is no length.
+/// Parses digits only. A sign, a blank or an overflow returns None.
 pub(crate) fn decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
@@ -359,22 +364,22 @@ pub(crate) fn decimal(text: &[u8]) -> Option<u64> {
     })
 }
 
-// The chunked transfer coding, RFC 9112 section 7.1: where chunks, trailers and the body end.
+// The chunked transfer coding, RFC 9112 section 7.1: the ends of chunks, trailers and the body.
 //
 // ```text
 // 1a;ext=1 CR LF  <26 bytes> CR LF   0 CR LF   Trailer: x CR LF   CR LF
 // ```
-// [`Chunks`] counts data and keeps none. Extensions and trailers are not looked at, but a line that cannot be one is an
-// error: where framing has gone wrong, what follows is a body or another response, and reads like that. It must not accept
-// a bare LF as the end of a line: proxies and servers disagree on those, and what is measured would depend on who is asked.
+// [`Chunks`] counts data and stores none. Extensions and trailers are not parsed, but an invalid line is an
+// error: after a framing error, a body or another response follows, and looks like a trailer. A bare LF does
+// not end a line. Proxies and servers disagree on those, so results would depend on which of them answers.
 
-/// The state between two bytes of a chunked body.
+/// Parser state between two bytes of a chunked body.
 #[derive(Debug, Default)]
 struct Chunks {
     at: At,
-    /// The size read so far, then what is left of the chunk's data.
+    /// The size read so far, then the remaining data of the chunk.
     left: u64,
-    /// Bytes of the size line, or of all trailers; both are bounded.
+    /// Bytes of the size line, or of all trailers. Both are limited.
     line_bytes: usize,
 }
 
@@ -384,7 +389,8 @@ enum At {
     #[default]
     SizeStart,
     SizeDigits,
-    /// After blanks: those around extensions (section 7.1.1), or those that old servers fill up sizes with.
+    /// After blanks, either around extensions (section 7.1.1) or as the padding that old servers add to
+    /// sizes.
     SizeBlank,
     /// From the first semicolon on.
     Extension,
@@ -396,19 +402,19 @@ enum At {
     TrailerName,
     TrailerValue,
     TrailerLf,
-    /// Behind a trailer: the next one, its continuation (section 5.2), or the end.
+    /// After a trailer: the next one, its continuation (section 5.2), or the end.
     TrailerNext,
     EndLf,
     End,
 }
 
 impl Chunks {
-    /// Bytes of data before the next framing byte.
+    /// Number of data bytes before the next framing byte.
     fn data_left(&self) -> u64 {
         if self.at == At::Data { self.left } else { 0 }
     }
 
-    /// Counts `count` data bytes that were not shown to [`read`](Self::read).
+    /// Counts `count` data bytes that were not passed to [`read`](Self::read).
     fn skip(&mut self, count: u64) {
         debug_assert!(count <= self.data_left());
         self.left -= count;
@@ -417,7 +423,8 @@ impl Chunks {
         }
     }
 
-    /// Takes bytes up to the end of the body, and shows `sink` the data among them: how many it took, and how many are data.
+    /// Reads bytes up to the end of the body and passes data to `sink`. Returns the number of bytes read and
+    /// of data bytes.
     fn read(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<(usize, u64), ReadError> {
         let (mut used, mut data) = (0, 0);
         while used < bytes.len() && self.at != At::End {
@@ -435,7 +442,7 @@ impl Chunks {
         Ok((used, data))
     }
 
-    /// One byte of framing.
+    /// Processes one byte of framing.
     fn step(&mut self, byte: u8) -> Result<(), ReadError> {
         self.at = match (self.at, byte) {
             (At::SizeStart | At::SizeDigits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => self.digit(byte)?,
@@ -482,12 +489,12 @@ impl Chunks {
     }
 }
 
-/// What a line may contain: anything but control characters (RFC 9110, section 5.5).
+/// Whether a line may contain this byte: anything but control characters (RFC 9110, section 5.5).
 fn is_text(byte: u8) -> bool {
     byte == b'\t' || !byte.is_ascii_control()
 }
 
-/// What the name of a field may contain (RFC 9110, section 5.6.2).
+/// Whether a field name may contain this byte (RFC 9110, section 5.6.2).
 pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

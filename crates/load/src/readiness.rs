@@ -1,8 +1,8 @@
 //! The readiness driver: moves the bytes of one thread through non-blocking sockets and epoll.
 //!
-//! Each socket is registered once, edge-triggered, and read until it is dry; the next request is written straight
-//! from the read handler. So a request costs one send, one receive and its part of a wait, and no `epoll_ctl`. It must
-//! not decide anything about requests: that is the [`Worker`]'s.
+//! Each socket is registered once, edge-triggered, and read until it is empty. The next request is written
+//! straight from the read handler. So a request costs one send, one receive and its share of a wait, and no
+//! `epoll_ctl`. This module makes no decisions about requests, which belong to the [`Worker`].
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -16,19 +16,20 @@ use crate::clock;
 use crate::driver::{self, Driver, Route};
 use crate::worker::{Action, Worker};
 
-/// Events taken from the kernel at once.
+/// Maximum events per wait.
 const EVENTS_MAX: usize = 256;
-/// Read at once; one buffer for all connections of a thread.
+/// Read size. One buffer serves all connections of a thread.
 ///
-/// What of a long body comes with its head is copied, the rest is thrown away. With 134 KB bodies a larger buffer costs the
-/// engine more (16 KiB: 13.6 µs of CPU for a request, 64: 14.6, 128: 17.8), a smaller one costs the *server* more,
-/// since many small reads open the window in many small steps (16 KiB: 20.6 µs, 64: 19.6).
+/// The part of a long body that arrives with its head is copied, the rest is discarded. With 134 KB bodies a
+/// larger buffer costs the engine more (16 KiB: 13.6 µs of CPU for a request, 64: 14.6, 128: 17.8). A smaller
+/// one costs the *server* more, because many small reads open the window in many small steps (16 KiB: 20.6
+/// µs, 64: 19.6).
 const BUFFER_BYTES: usize = 32 * 1024;
 
-/// Whatever may have to be read, an end or an error included.
+/// Events after which the socket must be read, including an end or an error.
 const READABLE: EventFlags =
     EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::HUP).union(EventFlags::ERR);
-/// The peer sends no more: reading must go on until the end shows.
+/// The peer sends no more: reading must continue until the end is seen.
 const ENDING: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
 const INTEREST: EventFlags =
     EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
@@ -52,7 +53,7 @@ impl Readiness {
         })
     }
 
-    /// Whether the kernel knows the wait that a turn needs: where it fails it would not wait at all.
+    /// Checks that the kernel supports the wait used by a turn. If it failed, a turn would not wait at all.
     pub(crate) fn probe(&self) -> Result<(), Errno> {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         match epoll::wait(&self.epoll, spare_capacity(&mut Vec::with_capacity(1)), Some(&now)) {
@@ -66,17 +67,17 @@ impl Readiness {
             self.connected(worker, index, flags);
             return;
         }
-        // A response that is there already says more than a request that cannot be written any more.
+        // A response that has arrived is more informative than a failed write.
         if flags.intersects(READABLE) {
             self.read(worker, index, (Action::Wait, flags));
         }
-        // A socket that was opened anew meanwhile has nothing to write yet.
+        // A socket that was reopened meanwhile has nothing to write yet.
         if flags.contains(EventFlags::OUT) && worker.output(index).is_some() {
             self.perform(worker, index, Action::Send);
         }
     }
 
-    /// Connecting has come to an end, good or bad.
+    /// Handles the end of a connection attempt, successful or not.
     fn connected(&mut self, worker: &mut Worker, index: usize, flags: EventFlags) {
         let Some(socket) = &self.sockets[index] else { return };
         match driver::end_connect(socket) {
@@ -96,8 +97,8 @@ impl Readiness {
         }
     }
 
-    /// Reads connection `index` dry. A receive that fills less than was asked for has emptied the socket: anything
-    /// later makes a new edge (epoll(7)), save for an end that was announced with this one.
+    /// Reads connection `index` until it is empty. A short receive has emptied the socket. Later data makes a
+    /// new edge (epoll(7)), except for an end that was announced with this one.
     fn read(&mut self, worker: &mut Worker, index: usize, (mut act, flags): (Action, EventFlags)) {
         let ending = flags.intersects(ENDING);
         let mut now_ns = 0;
@@ -125,14 +126,15 @@ impl Readiness {
                 break;
             }
         }
-        // The time at which the response was complete is that at which the next request is sent: one look at the clock.
+        // The completion time of the response is also the sending time of the next request, which saves a
+        // clock read.
         if act == Action::Free && now_ns > 0 {
             act = worker.start(index, now_ns);
         }
         self.perform(worker, index, act);
     }
 
-    /// Writing has failed: the peer may have responded before it left, as with 413 to a long request.
+    /// Handles a failed write: the peer may have responded before it left, as with 413 to a long request.
     fn last_words(&mut self, worker: &mut Worker, index: usize, errno: Errno) -> Action {
         while let Some(socket) = &self.sockets[index] {
             let got = rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty()).map(|(_, got)| got);
@@ -197,12 +199,12 @@ impl Driver for Readiness {
     }
 }
 
-/// Receives up to `count` bytes without copying them anywhere.
+/// Receives up to `count` bytes without copying them.
 ///
-/// Source: tcp(7): "This flag (`MSG_TRUNC`) causes the received bytes of data to be discarded, rather than passed back in
-/// a caller-supplied buffer", since Linux 2.4.
+/// Source: tcp(7): "This flag (`MSG_TRUNC`) causes the received bytes of data to be discarded, rather than
+/// passed back in a caller-supplied buffer", since Linux 2.4.
 fn throw_away(socket: &OwnedFd, count: usize) -> Result<usize, Errno> {
-    // SAFETY: with MSG_TRUNC on a TCP socket the kernel writes nothing to the buffer, so that none is needed; the
+    // SAFETY: with MSG_TRUNC on a TCP socket the kernel writes nothing to the buffer, so none is needed. The
     // descriptor is open as long as the borrow.
     let got = unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), count, libc::MSG_TRUNC) };
     match usize::try_from(got) {

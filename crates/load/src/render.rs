@@ -1,7 +1,8 @@
-//! The bytes of a request, or of one for each row of its values, made before the load starts.
+//! Renders a request, once or once for each row of its values, before the load starts.
 //!
-//! What is the same for all rows is checked and read once, what comes from a row when it is filled in. It refuses what
-//! could not be sent as it is meant: line breaks in a header, a length that is not the body's. It must not choose rows.
+//! Parts that are the same for all rows are checked and parsed once, and values are checked when they are
+//! filled in. Requests that could not be sent as intended are rejected: line breaks in a header, or a length
+//! that is not the body's. This module does not choose rows.
 
 mod template;
 
@@ -19,64 +20,64 @@ use template::{Names, Template};
 const USER_AGENT: &str = concat!("proofload/", env!("CARGO_PKG_VERSION"));
 const CONTENT_TYPE: &str = "content-type";
 
-/// Appends a value in the form of its place.
+/// Appends a value in the form required at its place.
 type Escape = fn(&str, &mut Vec<u8>);
 
-/// A place in a rendered request, by its offset there, which each user fills with what is its own.
+/// A place in a rendered request, by its offset, that each user fills with its own data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hole {
     pub(crate) at: usize,
     pub(crate) what: Filling,
 }
 
-/// What goes into a hole.
+/// The data that fills a hole.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Filling {
-    /// The captured value of this number.
+    /// The captured value with this index.
     Value(usize, Escape),
     /// The length of the body.
     BodyBytes,
-    /// Nothing: the body begins here.
+    /// Nothing. Marks the start of the body.
     Body,
-    /// The `Cookie` field, if there is any cookie.
+    /// The `Cookie` field, if there are cookies.
     Cookies,
-    /// More cookies in the field that the request has: there may be but one (RFC 6265, section 5.4).
+    /// More cookies in the existing field, because only one is allowed (RFC 6265, section 5.4).
     MoreCookies,
 }
 
-/// Renders one request; of one with values that of the first row.
+/// Renders one request. With values, renders the first row.
 ///
 /// # Errors
-/// [`LoadError::Spec`]: why it cannot be sent as it is meant.
+/// Returns a [`LoadError::Spec`] if it cannot be sent as intended.
 pub(crate) fn bytes(request: &Request) -> Result<Vec<u8>, LoadError> {
     let mut bytes = Vec::new();
     Renderer::new(request, &[], false)?.push(0, &mut bytes)?;
     Ok(bytes)
 }
 
-/// A request taken apart: what is written for all rows, and where a row's values go.
+/// A parsed request: the parts that are the same for all rows, and the places of a row's values.
 #[derive(Debug)]
 pub(crate) struct Renderer<'r> {
     request: &'r Request,
-    /// Columns of its values; higher numbers are of what was captured.
+    /// Number of columns of its values. Higher indices denote captured values.
     columns: usize,
     /// Whether users send their cookies with it.
     cookies: bool,
     path: Template,
-    /// One for each header of the request.
+    /// One template for each header of the request.
     headers: Vec<Template>,
     body: Template,
-    /// How a value goes into the body.
+    /// How a value is written into the body.
     body_escape: Escape,
-    /// The body of the row at hand: its length is said before it.
+    /// The body of the current row. It is filled first, because its length precedes it.
     filled_body: Vec<u8>,
 }
 
 impl<'r> Renderer<'r> {
-    /// Takes the request apart, in which braces may also have these names of what was captured before.
+    /// Parses the request. Placeholders may also use these names of values captured before.
     ///
     /// # Errors
-    /// [`LoadError::Spec`]: what is wrong with it whatever the row.
+    /// Returns a [`LoadError::Spec`] for errors that do not depend on the row.
     pub(crate) fn new(
         request: &'r Request,
         captured: &[String],
@@ -106,7 +107,7 @@ impl<'r> Renderer<'r> {
         Ok(Renderer { request, columns, cookies, path, headers, body, body_escape, filled_body })
     }
 
-    /// How many different requests there are: one for each row where a value is used, else one.
+    /// Number of different requests: one for each row if a value is used, otherwise one.
     pub(crate) fn variants(&self) -> usize {
         let rows = self.request.values.as_ref().map_or(1, Values::rows);
         if self.uses_values() { rows } else { 1 }
@@ -118,10 +119,11 @@ impl<'r> Renderer<'r> {
         [&self.path, &self.body].into_iter().chain(&self.headers).any(|template| template.uses(is_column))
     }
 
-    /// Appends the request of one row (from 0) to `out`, and returns the holes in it, in their order.
+    /// Appends the request of one row (from 0) to `out`, and returns its holes in order.
     ///
     /// # Errors
-    /// [`LoadError::Spec`]: what is wrong with it because of the row's values. `out` then ends with a part of it.
+    /// Returns a [`LoadError::Spec`] for errors in the row's values. `out` then ends with an incomplete
+    /// request.
     pub(crate) fn push(&mut self, row: usize, out: &mut Vec<u8>) -> Result<Vec<Hole>, LoadError> {
         let (request, columns, begin) = (self.request, self.columns, out.len());
         let (mut holes, mut in_body) = (Vec::new(), Vec::new());
@@ -199,7 +201,7 @@ impl<'r> Renderer<'r> {
         Ok(())
     }
 
-    /// Where what is wrong comes from, if it comes from the values.
+    /// Describes the source of an error, if it comes from the values.
     fn origin(&self, row: usize, column: Option<usize>) -> String {
         let Some(values) = self.request.values.as_ref().filter(|_| self.uses_values()) else {
             return String::new();
@@ -210,7 +212,7 @@ impl<'r> Renderer<'r> {
     }
 }
 
-/// Writes the values of one row, in one form, and leaves holes for what is captured.
+/// Returns a function that writes the values of one row in one form, and leaves holes for captured values.
 fn writer(
     (request, row): (&Request, usize),
     columns: usize,
@@ -226,7 +228,7 @@ fn writer(
     }
 }
 
-/// Without values there is no placeholder, and nobody asks.
+/// Without values there is no placeholder, so this is not called.
 fn cell(request: &Request, row: usize, column: usize) -> &str {
     request.values.as_ref().map_or("", |values| values.cell(row, column))
 }
@@ -245,7 +247,7 @@ fn has(request: &Request, name: &str) -> bool {
     header::has(&request.headers, name)
 }
 
-/// RFC 9110, section 8.6: a length of zero is said where the method could have had a body.
+/// RFC 9110, section 8.6: a length of zero is sent if the method could have had a body.
 fn wants_length(request: &Request) -> bool {
     let may_have_body = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
     (may_have_body || !request.body.is_empty())
@@ -294,7 +296,7 @@ fn check_method(method: &str) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Of a value nothing can be left that is wrong here: it is escaped.
+/// Values cannot be invalid here, because they are escaped.
 fn check_path(path: &str, template: &Template) -> Result<(), LoadError> {
     let is_asterisk = template.start() == b"*" && !template.has_columns();
     if !template.start().starts_with(b"/") && !is_asterisk {
@@ -311,14 +313,14 @@ fn is_value(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
-// How a value is written so that it stays within its place in a request. Pure.
+// Escaping of values, so that each stays within its place in a request. Pure.
 //
-// It must not refuse a value: each of these forms can hold every text.
+// These functions reject no value, because each form can represent every text.
 
-/// As part of a path or a query: each byte that is not unreserved (RFC 3986, section 2.3) becomes `%XX`.
+/// For a path or a query: each byte that is not unreserved (RFC 3986, section 2.3) becomes `%XX`.
 ///
-/// `/`, `?`, `&` and `=` are escaped as well: a value is one segment of the path or one value of the query, whatever
-/// is in it.
+/// `/`, `?`, `&` and `=` are escaped as well, because a value is one segment of the path or one value of the
+/// query.
 fn percent(value: &str, out: &mut Vec<u8>) {
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -329,7 +331,7 @@ fn percent(value: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// As inside of a JSON string (RFC 8259, section 7), without the quotes.
+/// For the inside of a JSON string (RFC 8259, section 7), without the quotes.
 fn json(value: &str, out: &mut Vec<u8>) {
     for byte in value.bytes() {
         match byte {

@@ -1,34 +1,34 @@
-//! Stretches in which no response arrives at one thread, found without a timer: each response ends one.
+//! Periods in which no response arrives at one thread, detected without a timer: each response ends one.
 //!
-//! A response costs a comparison here. What is behind a long stretch, and whether it is long for the requests that waited, is looked at
-//! when the slice is over. Must not: read a clock.
+//! A response costs one comparison here. Whether a period is long for the requests that waited is decided
+//! when the slice is over. This module reads no clock.
 
 use model::{SILENCE_MIN_NS, Silence};
 use stats::{Latencies, Quantile};
 
-/// A silence is longer than this times what nearly all other requests of an endpoint take: their p99.
+/// A silence is longer than this multiple of the p99 of an endpoint's other requests.
 const USUAL_FACTOR: u64 = 3;
 const USUAL_Q: f64 = 0.99;
-/// Most stretches that are kept of a slice: the longest.
+/// Maximum number of periods stored per slice: the longest.
 const STRETCHES_MAX: usize = 1024;
 
 /// Watches one thread's responses.
 #[derive(Debug)]
 pub(crate) struct SilenceWatch {
     started_ns: u64,
-    /// The last response, or the begin of the window.
+    /// Time of the last response, or start of the window.
     last_ns: u64,
-    /// Since when a request has waited after that; `u64::MAX` if none does.
+    /// Time since which a request has waited after that. `u64::MAX` if none waits.
     waiting_ns: u64,
-    /// Requests under way, by endpoint.
+    /// Requests in flight, by endpoint.
     in_flight: Box<[u32]>,
-    /// Requests that ended without a response since the last response, by endpoint; all 0 unless `has_lost`.
+    /// Requests that ended without a response since the last response, by endpoint. All 0 unless `has_lost`.
     lost: Box<[u32]>,
     has_lost: bool,
     stretches: Vec<Stretch>,
 }
 
-/// Times are absolute.
+/// A period without a response. Times are absolute.
 #[derive(Debug)]
 struct Stretch {
     from_ns: u64,
@@ -51,14 +51,14 @@ impl SilenceWatch {
         }
     }
 
-    /// The window begins.
+    /// Begins the window.
     pub(crate) fn open_window(&mut self, started_ns: u64) {
         (self.started_ns, self.last_ns) = (started_ns, started_ns);
         let busy = self.in_flight.iter().any(|count| *count > 0);
         self.waiting_ns = if busy { started_ns } else { u64::MAX };
     }
 
-    /// A request begins.
+    /// Records the start of a request.
     pub(crate) fn begin(&mut self, endpoint: u16, now_ns: u64) {
         self.in_flight[usize::from(endpoint)] += 1;
         if self.waiting_ns == u64::MAX {
@@ -66,14 +66,14 @@ impl SilenceWatch {
         }
     }
 
-    /// A request has ended without a response.
+    /// Records a request that ended without a response.
     pub(crate) fn lose(&mut self, endpoint: u16) {
         self.in_flight[usize::from(endpoint)] -= 1;
         self.lost[usize::from(endpoint)] += 1;
         self.has_lost = true;
     }
 
-    /// A request has its response; `others` are still under way.
+    /// Records a response. `others` is the number of requests still in flight.
     #[inline]
     pub(crate) fn response(&mut self, endpoint: u16, now_ns: u64, others: u32) {
         if now_ns.saturating_sub(self.last_ns) >= SILENCE_MIN_NS {
@@ -87,7 +87,7 @@ impl SilenceWatch {
         self.waiting_ns = if others > 0 { now_ns } else { u64::MAX };
     }
 
-    /// The thread itself was away for so long until now: what arrived meanwhile it did not see.
+    /// Excludes a period that ended now in which the thread itself was not running and saw no arrivals.
     pub(crate) fn was_away(&mut self, away_ns: u64) {
         self.last_ns = self.last_ns.saturating_add(away_ns);
         self.waiting_ns = self.waiting_ns.saturating_add(away_ns);
@@ -106,8 +106,8 @@ impl SilenceWatch {
         }
     }
 
-    /// The slice is over: its stretches, in order. `known` has the usual latencies of each endpoint's requests, and of earlier slices
-    /// `usual_ns` where this one does not show it.
+    /// Ends the slice and returns its silences in order. `known` has the latencies of each endpoint.
+    /// `usual_ns` has usual latencies from earlier slices, used if this slice has none.
     pub(crate) fn finish(
         mut self,
         now_ns: u64,
@@ -126,7 +126,7 @@ impl SilenceWatch {
             Silence { from_ns, waiting_ns, to_ns }
         };
         let mut silent: Vec<Silence> = self.stretches.iter().map(stretch).collect();
-        // After its end a thread keeps no other from being silent.
+        // After its end a thread does not keep others from being silent.
         silent.push(Silence { from_ns: since_start(last_ns), waiting_ns: u64::MAX, to_ns: u64::MAX });
         if self.stretches.is_empty() {
             self.note_usual(now_ns, known, usual_ns);
@@ -134,7 +134,8 @@ impl SilenceWatch {
         silent
     }
 
-    /// Keeps what is usual for later slices. Of many short turns the first is enough: to look takes time.
+    /// Stores the usual latencies for later slices. For many short windows the first is enough, because this
+    /// takes time.
     fn note_usual(&self, now_ns: u64, known: &[Option<&Latencies>], usual_ns: &mut [Option<u64>]) {
         let is_long = now_ns.saturating_sub(self.started_ns) >= SILENCE_MIN_NS;
         for (usual_ns, latencies) in usual_ns.iter_mut().zip(known) {
@@ -151,8 +152,8 @@ impl Stretch {
         self.to_ns.saturating_sub(self.waiting_ns)
     }
 
-    /// Whether requests of any endpoint waited for much longer than others of it. That is never so for slow responses, or for an endpoint
-    /// of which nothing else is known.
+    /// Whether requests of any endpoint waited for much longer than others of it. Never true for an endpoint
+    /// that is always slow, or whose other latencies are unknown.
     fn is_unusual(&self, known: &[Option<&Latencies>], usual_ns: &[Option<u64>]) -> bool {
         let waiting = self.waiting.iter().zip(known).zip(usual_ns).filter(|((waiting, _), _)| **waiting > 0);
         let mut usual = waiting.filter_map(|((waiting, known), earlier_ns)| {
@@ -163,7 +164,7 @@ impl Stretch {
     }
 }
 
-/// The p99 of all but the slowest `waiting` requests; `None` if there are no others.
+/// The p99 of all but the slowest `waiting` requests. `None` if there are no others.
 fn usual_of_others(latencies: &Latencies, waiting: u64) -> Option<u64> {
     let count = latencies.count();
     let others = count.checked_sub(waiting).filter(|others| *others > 0)?;

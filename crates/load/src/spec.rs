@@ -1,6 +1,6 @@
-//! What to load, with what, and what counts as a successful response: the caller's side of the engine.
+//! The load's target, requests and success criteria: the caller's side of the engine.
 //!
-//! Plain data. It must not open, resolve or measure anything.
+//! Plain data. This module opens, resolves and measures nothing.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,57 +13,61 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Rate, Values};
 
-/// Everything a [`Generator`](crate::Generator) needs to know; fixed for its life.
+/// The complete configuration of a [`Generator`](crate::Generator), fixed for its life.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LoadSpec {
-    /// Where the service listens.
+    /// The address of the service.
     pub address: Address,
-    /// Local addresses, used in turn by the connections; empty: the kernel chooses. TCP only.
+    /// Local addresses, used in turn by the connections. If empty, the kernel chooses. TCP only.
     pub sources: Vec<IpAddr>,
     /// TLS below HTTP.
     pub tls: Option<Tls>,
-    /// What is spoken.
+    /// The protocol of the requests.
     pub protocol: Protocol,
-    /// False: each request opens a connection of its own, which is closed after the response. It then begins with connecting, so
-    /// that its latency contains that.
+    /// If false, each request opens its own connection, which is closed after the response. Its latency then
+    /// includes connecting.
     pub keep_alive: bool,
-    /// The requests that are sent, each as often as its weight says.
+    /// The requests that are sent, chosen by weight.
     pub requests: Vec<Request>,
-    /// What makes a user of each connection.
+    /// The behaviour of the user of each connection.
     #[serde(default)]
     pub users: Users,
-    /// Decides which of several requests is sent when.
+    /// Determines the order of the requests.
     pub seed: u64,
     /// When requests are sent.
     pub arrivals: Arrivals,
-    /// Connections kept open; how many requests each takes at once is the protocol's matter. Connection `c` belongs to thread `c % threads`.
+    /// Number of connections kept open. The protocol limits the requests in flight on each. Connection `c`
+    /// belongs to thread `c % threads`.
     pub connections: u32,
-    /// Engine threads; at most one for each connection.
+    /// Number of engine threads, at most one per connection.
     pub threads: u32,
-    /// Which part of a larger load this is; `None`: it is all of it.
+    /// The part of a larger load that this spec describes. `None` means all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lanes: Option<Lanes>,
-    /// Thread `t` is pinned to `cpus[t % cpus.len()]`; empty: not pinned.
+    /// Thread `t` is pinned to `cpus[t % cpus.len()]`. If empty, threads are not pinned.
     pub cpus: Vec<usize>,
-    /// The longest a request may take from sent to done.
+    /// Timeout of a request, from sent to done.
     pub timeout: Duration,
-    /// The longest a connection may take to open, TLS and HTTP/2's settings included, and the longest a slice waits for its
-    /// connections, which are opened within a second; where users log in it waits a [`timeout`](Self::timeout) more.
+    /// Timeout for opening a connection, including TLS and HTTP/2's settings. Also the maximum time that a slice
+    /// waits for its connections, which are opened within a second. If users log in, it waits for another
+    /// [`timeout`](Self::timeout).
     pub connect_timeout: Duration,
-    /// What a response must be to count as good, unless its request has a contract of its own.
+    /// The criteria for a good response, unless its request has its own contract.
     pub contract: Contract,
-    /// One good response in so many, from each thread's first in a slice on, is read in full, its content decoded and hashed; 0: none. Slices
-    /// of less than a quarter of a second start over together, once they have lasted so long.
-    /// It is the engine's thread that does so (134 KB cost 0.2 ms, a compressed megabyte 5 ms), and other responses of that thread wait
-    /// meanwhile: sample seldom where the tail of the latencies is what matters.
+    /// One in n good responses is read in full, decoded and hashed, from each thread's first in a slice on. 0
+    /// means none. Slices of less than a quarter of a second start over together once they have lasted that
+    /// long in total. The engine's thread does this work (134 KB cost 0.2 ms, a compressed megabyte 5 ms),
+    /// and other responses of that thread wait meanwhile. So sample rarely if the tail of the latencies
+    /// matters.
     pub sample_every: u64,
-    /// What moves the bytes.
+    /// The kernel interface that moves the bytes.
     pub driver: DriverChoice,
 }
 
 impl LoadSpec {
-    /// Requests to an address in closed loop on one connection by one thread, everything else as it usually is: HTTP/1.1 without
-    /// TLS and pipelining, connections kept, 5 s for a request or for connecting, any 2xx is good.
+    /// Requests to an address in closed loop, on one connection and one thread, with defaults otherwise:
+    /// HTTP/1.1 without TLS and pipelining, kept-alive connections, 5 s for a request or for connecting, any
+    /// 2xx is good.
     pub fn new(address: Address, requests: Vec<Request>) -> LoadSpec {
         LoadSpec {
             address,
@@ -87,46 +91,48 @@ impl LoadSpec {
         }
     }
 
-    /// Its requests, and then those that users send first.
+    /// Its requests, followed by those that users send first.
     pub(crate) fn all_requests(&self) -> impl Iterator<Item = &Request> {
         self.requests.iter().chain(self.users.first.iter().map(|first| &first.request))
     }
 }
 
-/// What a user does, and has of its own, where each connection is one. One that is opened anew is the same user's.
+/// The behaviour and state of users, if each connection is one. A reopened connection belongs to the same
+/// user.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Users {
-    /// Requests that each user sends before all others, in this order. They are in no count but that of log-ins unless they fail: then a
-    /// request has failed, and the user begins with the first again. Of one with values each user has a row of its own.
+    /// Requests that each user sends first, in this order. They are counted only as log-ins unless they fail.
+    /// A failure counts as a failed request, and the user starts over. If a request has values, each user has
+    /// its own row.
     pub first: Vec<First>,
-    /// Whether it keeps the cookies that responses set, and sends them.
+    /// Whether users store cookies from responses and send them.
     pub cookies: bool,
-    /// How long it waits between a response and the next request; closed loop only.
+    /// Time that users wait between a response and the next request. Closed loop only.
     pub think: Option<Think>,
 }
 
 /// A request that a user sends before all others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct First {
-    /// It; its weight means nothing.
+    /// The request. Its weight is ignored.
     pub request: Request,
-    /// What is taken from its response, by the name that stands in braces in later requests, as that of a column does.
+    /// Values captured from its response, by the name used in braces in later requests, like a column name.
     pub capture: Vec<(String, ResponseField)>,
 }
 
-/// The place of a generator's threads among those of all generators of one load.
+/// The position of a generator's threads among the threads of all generators of one load.
 ///
-/// A load is dealt to lanes, and a lane is an engine thread, wherever it runs: arrivals and requests of so many lanes are the same
-/// whether they are one machine's threads or those of several.
+/// A load is distributed to lanes. A lane is an engine thread on any machine. Arrivals and requests depend
+/// only on the number of lanes, not on how many machines run them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lanes {
-    /// The lane of this generator's first thread, from 0; the others follow.
+    /// The lane of this generator's first thread, from 0. Its other threads follow.
     pub first: u32,
-    /// Lanes of all generators together.
+    /// Total number of lanes of all generators.
     pub of: u32,
 }
 
-/// Where a service listens.
+/// The address of a service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Address {
@@ -148,13 +154,13 @@ impl fmt::Display for Address {
 /// TLS 1.3 or 1.2 below HTTP.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tls {
-    /// The name the server's certificate has to be for, also sent as SNI unless it is an IP address.
+    /// The name that the server's certificate must be valid for. Also sent as SNI unless it is an IP address.
     pub server_name: String,
-    /// Which certificates are trusted.
+    /// The certificates that are trusted.
     pub trust: Trust,
-    /// Whether a new connection may take up the session of an earlier one of its thread.
+    /// Whether a new connection may resume the session of an earlier one of its thread.
     pub resumption: bool,
-    /// Sent to a server that asks for a client certificate.
+    /// Sent to a server that requests a client certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientCertificate>,
 }
@@ -162,7 +168,7 @@ pub struct Tls {
 /// A client certificate and its private key.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientCertificate {
-    /// The certificate, and those that lead to its authority, in PEM.
+    /// The certificate and its intermediates, in PEM.
     #[serde(with = "as_base64")]
     pub chain: Vec<u8>,
     /// The private key in PEM, not encrypted.
@@ -171,36 +177,36 @@ pub struct ClientCertificate {
 }
 
 impl fmt::Debug for ClientCertificate {
-    /// Without the key.
+    /// Omits the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientCertificate").finish_non_exhaustive()
     }
 }
 
-/// Which certificates are trusted.
+/// The certificates that are trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
-    /// Those of the authorities that this system trusts.
+    /// Certificates of the authorities that this system trusts.
     System,
-    /// Those of these authorities alone: certificates in PEM.
+    /// Certificates of only these authorities, given in PEM.
     Authorities(#[serde(with = "as_base64")] Vec<u8>),
-    /// Any at all: nobody is who he says.
+    /// Any certificate, without verification of the server's identity.
     Anything,
 }
 
-/// What moves the bytes of a load: two ways of the kernel for the same work. The slice names the one that did.
+/// The kernel interface that moves the bytes of a load. The slice names the one that was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DriverChoice {
-    /// The one that costs less: completion where the kernel allows it, for it was cheaper or equal at every body size and
-    /// number of connections that was measured.
+    /// The cheaper driver: completion if the kernel allows it, because it was cheaper or equal at every
+    /// measured body size and number of connections.
     #[default]
     Auto,
     /// epoll.
     Readiness,
-    /// io_uring; epoll where the kernel refuses it (`kernel.io_uring_disabled`, a container's filter) or is older than
-    /// Linux 6.12.
+    /// io_uring. Falls back to epoll if the kernel refuses io_uring (`kernel.io_uring_disabled`, a
+    /// container's filter) or is older than Linux 6.12.
     Completion,
 }
 
@@ -210,43 +216,45 @@ pub enum DriverChoice {
 pub enum Arrivals {
     /// Closed loop: each connection sends its next request when the last one is done. Measures capacity.
     Closed,
-    /// Open loop: requests are due at times fixed beforehand, whether or not the service keeps up. Measures latency.
+    /// Open loop: requests are due at predetermined times, whether or not the service keeps up. Measures
+    /// latency.
     ///
-    /// A request that is due while no connection is free waits for one, in the order of arrival, and its response time
-    /// counts from when it was due. Arrivals are dealt to threads: one that is due waits for a connection of its own
-    /// thread even if another thread has a free one, so that threads should not be more than the rate needs.
+    /// A request that is due while no connection is free waits for one, in the order of arrival. Its response
+    /// time counts from its due time. Arrivals are distributed to threads: one that is due waits for a
+    /// connection of its own thread even if another thread has a free one. So do not use more threads than
+    /// the rate needs.
     Open {
         /// Requests due per second, over all threads.
         rate: Rate,
-        /// How they are spread in time. `src/pacer.rs` has the formulas.
+        /// Their distribution in time. `src/pacer.rs` has the formulas.
         process: Process,
-        /// Decides the times of [`Process::Poisson`]; without effect for others.
+        /// Seed for the times of [`Process::Poisson`]. Ignored by other processes.
         seed: u64,
     },
 }
 
-/// An HTTP/1.1 request, or with [`values`](Self::values) one for each row of them. Rendered before the load, not
-/// during it.
+/// An HTTP/1.1 request, or with [`values`](Self::values) one for each row of them. Rendered before the load,
+/// not during it.
 ///
-/// `Host`, `User-Agent` and, where there is a body or the method usually has one, `Content-Length` are added unless
-/// `headers` has them.
+/// `Host` and `User-Agent` are added unless `headers` has them. So is `Content-Length`, if there is a body or
+/// the method usually has one.
 ///
-/// Where `values` are given, `{column}` in the path, in a header's value or in the body stands for the row's value of
-/// that column, and a brace that is meant as one is doubled: `{{` is `{` and `}}` is `}`. Without values every text
-/// is sent as it is, byte for byte. A value cannot break out of its place:
+/// If `values` are given, `{column}` in the path, in a header's value or in the body stands for the row's
+/// value of that column. Literal braces are doubled: `{{` is `{` and `}}` is `}`. Without values every text
+/// is sent unchanged. A value cannot break out of its place:
 ///
 /// - Path and query: letters, digits and `-` `.` `_` `~` stay (RFC 3986, section 2.3), each other byte of its UTF-8
 ///   becomes `%XX`. `a b/ü` is sent as `a%20b%2F%C3%BC`.
-/// - A header's value: as it is. A control character other than the tab is refused.
-/// - A body where `Content-Type` is JSON, which is where the media type ends in `json`: escaped as inside of a JSON
-///   string, without quotes around it, so that the template decides between a string and a number.
-/// - Any other body: as it is.
+/// - A header's value: unchanged. A control character other than the tab is rejected.
+/// - A body whose `Content-Type` is JSON (the media type ends in `json`): escaped as inside of a JSON string, without
+///   quotes around it, so that the template decides between a string and a number.
+/// - Any other body: unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// What reports call it, unlike every other request's of a load. Empty: method and path.
+    /// Its name in reports, unique in the load. Empty means method and path.
     pub name: String,
-    /// How often it is sent compared with the other requests of a load: one of weight 3 three times as often as one of
-    /// weight 1. At least 1.
+    /// Relative frequency among the requests of a load: a weight of 3 is sent three times as often as a
+    /// weight of 1. At least 1.
     pub weight: u32,
     /// The method, in upper case as it is sent.
     pub method: String,
@@ -254,25 +262,25 @@ pub struct Request {
     pub path: String,
     /// Header names and values, sent in this order.
     pub headers: Vec<(String, String)>,
-    /// The body; may be empty.
+    /// The body. May be empty.
     #[serde(with = "as_base64")]
     pub body: Vec<u8>,
     /// The value of the `Host` header.
     pub host: String,
-    /// What the placeholders stand for; each time a row is drawn at random. A request without placeholders is the
-    /// same for all rows.
+    /// The values for the placeholders. A random row is drawn each time. A request without placeholders is
+    /// the same for all rows.
     pub values: Option<Values>,
-    /// What its responses must be, where that is not what those of all others must be.
+    /// Contract of its responses, if it differs from the general one.
     pub contract: Option<Contract>,
 }
 
 impl Request {
-    /// A request without headers of its own and without a body.
+    /// A request without headers and without a body.
     pub fn new(method: &str, path: &str, host: &str) -> Request {
         Request { method: method.into(), path: path.into(), host: host.into(), ..Request::default() }
     }
 
-    /// What reports call it: its name, or `METHOD path` where it has none.
+    /// Its name in reports: its name, or `METHOD path` if it has none.
     pub fn title(&self) -> Cow<'_, str> {
         match self.name.as_str() {
             "" => Cow::Owned(format!("{} {}", self.method, self.path)),
@@ -281,7 +289,7 @@ impl Request {
     }
 }
 
-/// `GET /` of no host.
+/// `GET /` without a host.
 impl Default for Request {
     fn default() -> Request {
         Request {
@@ -298,7 +306,7 @@ impl Default for Request {
     }
 }
 
-/// Bytes that need not be text, in JSON: base64 as in RFC 4648, section 4.
+/// Binary data in JSON: base64 as in RFC 4648, section 4.
 mod as_base64 {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;

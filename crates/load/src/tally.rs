@@ -1,8 +1,8 @@
-//! What one thread counts during a slice, in the form that costs least while requests are under way.
+//! The counts of one thread during a slice, in the form that is cheapest while requests are in flight.
 //!
-//! What usually happens finds its memory set aside before the window opens; recording a response touches only memory of its
-//! own thread. A first error, or a first status that is not 200, allocates. A latency is recorded by endpoint and by how the request ended, and
-//! nowhere else; sums over endpoints are made when the slice is over.
+//! For usual results memory is allocated before the window opens. Recording a response touches only memory of
+//! its own thread. A first error, or a first status other than 200, allocates. A latency is recorded once, by
+//! endpoint and by the result of the request. Sums over endpoints are computed when the slice is over.
 
 use model::{BUCKET_NS, Cause, Counts, EndpointCounts, EndpointOutcome, ErrorCount, Phase};
 use stats::{Latencies, Quantile};
@@ -12,43 +12,45 @@ use crate::check::{EndpointSeen, Seen};
 use crate::connection::InFlight;
 use crate::silence::SilenceWatch;
 
-/// Buckets that are allocated in advance, at most: ten minutes.
+/// Maximum number of buckets allocated in advance: ten minutes.
 const BUCKETS_PREALLOCATED: usize = 6000;
 
 /// Status codes are three digits.
 const STATUS_CODES: usize = 1000;
 
-/// Different status codes of an endpoint with latencies of their own; further ones share those of [`OTHERS`].
+/// Maximum number of status codes per endpoint with their own latencies. Further ones share the latencies of
+/// [`OTHERS`].
 const STATUSES_MAX: usize = 16;
 /// Stands for all further status codes.
 const OTHERS: u16 = 0;
-/// What most requests end with: memory for it is set aside before the window.
+/// The status of most responses. Memory for it is allocated before the window.
 const USUAL: u16 = 200;
 
-/// Counts of one thread. What is recorded for each response has a form of its own here, and goes to the others when the slice is over.
+/// Counts of one thread. What is recorded for each response is stored here, and added to `counts` when the
+/// slice is over.
 #[derive(Debug)]
 pub(crate) struct Tally {
     pub(crate) counts: Counts,
     pub(crate) silence: SilenceWatch,
     status: Box<[u64]>,
-    /// By endpoint; in each the usual outcome first.
+    /// Cells by endpoint, each with the usual outcome first.
     endpoints: Vec<Vec<Cell>>,
 }
 
-/// Requests of one endpoint that ended in one way.
+/// Requests of one endpoint with the same outcome.
 #[derive(Debug, Default)]
 struct Cell {
-    /// The response's, if there was one.
+    /// Status of the response, if there was one.
     status: Option<u16>,
     ok: u64,
     ok_in_window: u64,
     bytes_body: u64,
     latency: Latencies,
-    /// In open loop.
+    /// Response times in open loop.
     response: Option<Latencies>,
 }
 
-/// What responses were like, on average.
+/// Means over all responses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Means {
     pub(crate) latency_ns: u64,
@@ -59,7 +61,7 @@ impl Tally {
     pub(crate) fn new(endpoints: usize, open_loop: bool) -> Tally {
         Tally {
             counts: Counts {
-                // Made of the cells when the slice is over.
+                // Computed from the cells when the slice is over.
                 latency: Latencies::none(),
                 successful_per_100_ms: Vec::with_capacity(BUCKETS_PREALLOCATED),
                 open: open_loop.then(Box::default),
@@ -108,7 +110,7 @@ impl Tally {
         cell.bytes_body += body_bytes;
     }
 
-    /// What a response was like, up to now; `None` before the first.
+    /// Means of the responses so far. `None` before the first.
     pub(crate) fn means(&self) -> Option<Means> {
         let Counts { responses, in_flight_ns, body_bytes, .. } = self.counts;
         Some(Means {
@@ -117,13 +119,13 @@ impl Tally {
         })
     }
 
-    /// How long the slowest request took, or took at least; 0 before the first has ended.
+    /// The latency of the slowest request, or its lower bound. 0 before the first has ended.
     pub(crate) fn slowest_ns(&self) -> u64 {
         let cells = self.endpoints.iter().flatten();
         cells.filter_map(|cell| cell.latency.max()).map(Quantile::ns).max().unwrap_or(0)
     }
 
-    /// Counts a request that is begun, in the window or after it.
+    /// Counts a request that begins, in the window or after it.
     pub(crate) fn send(&mut self, in_window: bool) {
         self.counts.sent += 1;
         if let Some(open) = &mut self.counts.open {
@@ -131,14 +133,14 @@ impl Tally {
         }
     }
 
-    /// Counts a log-in as a request that failed, due when it was sent. What became of it is still to be counted.
+    /// Counts a log-in as a failed request that was due when it was sent. Its outcome is counted separately.
     pub(crate) fn log_in_failed(&mut self) {
         self.send(false);
         self.depart(Some(0));
     }
 
-    /// The counts of the slice, which is over now: with each endpoint and what was [seen](Seen) of it. `usual_ns` is
-    /// how long requests of each endpoint take, as far as that is known of this slice and earlier ones.
+    /// Returns the counts of the finished slice, with each endpoint and its [check results](Seen). `usual_ns`
+    /// contains the usual latencies of each endpoint, as far as known from this slice and earlier ones.
     pub(crate) fn finish(
         self,
         endpoints: &[Endpoint],
@@ -177,12 +179,12 @@ impl Tally {
         counts
     }
 
-    /// What has been counted so far. Copies histograms: for whoever looks now and then.
+    /// The counts so far. Copies histograms, so call it only occasionally.
     pub(crate) fn so_far(&self) -> Counts {
         with_totals(self.counts.clone(), &self.endpoints)
     }
 
-    /// Counts a request that was lost to an error.
+    /// Counts a request that failed with an error.
     pub(crate) fn loss(&mut self, request: &InFlight, phase: Phase, cause: Cause, now_ns: u64) {
         if cause == Cause::Timeout {
             self.counts.timed_out += 1;
@@ -193,7 +195,8 @@ impl Tally {
         self.censor(request, now_ns);
     }
 
-    /// Counts a request that was still waiting when the drain ended: no error, but not forgotten either.
+    /// Counts a request without a response at the end of the drain. It is not an error, but it is not dropped
+    /// either.
     pub(crate) fn leave_unfinished(&mut self, request: &InFlight, now_ns: u64) {
         self.counts.unfinished += 1;
         self.censor(request, now_ns);
@@ -207,14 +210,14 @@ impl Tally {
         }
     }
 
-    /// Counts an arrival that was due so long after the window's begin.
+    /// Counts an arrival by its due time after the start of the window.
     pub(crate) fn due(&mut self, since_start_ns: u64) {
         let Some(open) = &mut self.counts.open else { return };
         count_in(&mut open.due_per_100_ms, since_start_ns);
     }
 
-    /// Counts an arrival that is being sent `late_ns` after its intended time, although a connection was free, or for
-    /// which none was (`None`).
+    /// Counts an arrival sent `late_ns` after its intended time although a connection was free. `None` means
+    /// that no connection was free.
     pub(crate) fn depart(&mut self, late_ns: Option<u64>) {
         let Some(open) = &mut self.counts.open else { return };
         match late_ns {
@@ -223,7 +226,8 @@ impl Tally {
         }
     }
 
-    /// Counts an arrival of this endpoint that was due and never sent, at its age; `free` where a connection was.
+    /// Counts an arrival of this endpoint that was due and never sent, with its age. `free` means a
+    /// connection was free.
     pub(crate) fn leave_unsent(&mut self, endpoint: u16, age_ns: u64, free: bool) {
         self.cell(endpoint, None).response.iter_mut().for_each(|response| response.censor(age_ns));
         let Some(open) = &mut self.counts.open else { return };
@@ -234,7 +238,7 @@ impl Tally {
         }
     }
 
-    /// A request has had no complete response until now.
+    /// Records a request without a complete response as a censored sample.
     fn censor(&mut self, request: &InFlight, now_ns: u64) {
         let age_ns = now_ns - request.sent_ns;
         self.counts.in_flight_ns += age_ns;
@@ -252,7 +256,8 @@ impl Tally {
         }
     }
 
-    /// The cell of an endpoint and an outcome. The first of a kind allocates; there are few kinds.
+    /// Returns the cell of an endpoint and an outcome. The first of a kind allocates, but there are few
+    /// kinds.
     fn cell(&mut self, endpoint: u16, mut status: Option<u16>) -> &mut Cell {
         let cells = &mut self.endpoints[usize::from(endpoint)];
         let known = |status| move |cell: &Cell| cell.status == status;
@@ -269,7 +274,7 @@ impl Tally {
     }
 }
 
-/// With latencies of all requests sent, and response times of all that were due.
+/// Adds latencies of all requests sent, and response times of all that were due.
 fn with_totals(counts: Counts, endpoints: &[Vec<Cell>]) -> Counts {
     let (mut latency, mut response) = (Latencies::new(), Latencies::new());
     for cell in endpoints.iter().flatten() {
@@ -283,7 +288,7 @@ fn with_totals(counts: Counts, endpoints: &[Vec<Cell>]) -> Counts {
     counts
 }
 
-/// The latencies of the outcome that most requests of an endpoint had; `None` if there were none.
+/// The latencies of the most frequent outcome of an endpoint. `None` if there are none.
 fn most_frequent(cells: &[Cell]) -> Option<&Latencies> {
     let latencies = cells.iter().map(|cell| &cell.latency).filter(|latencies| !latencies.is_empty());
     latencies.max_by_key(|latencies| latencies.count())
@@ -302,7 +307,7 @@ impl Cell {
         Cell { status, response: open_loop.then(Latencies::new), ..Cell::default() }
     }
 
-    /// Whether there were any such requests, or any that were due.
+    /// Whether there were any such requests, sent or due.
     fn is_seen(&self) -> bool {
         [Some(&self.latency), self.response.as_ref()].into_iter().flatten().any(|of| !of.is_empty())
     }

@@ -1,7 +1,7 @@
-//! An engine thread: takes its worker through the parts of each slice, turn by turn of the driver.
+//! An engine thread: runs its worker through the phases of each slice, one driver turn at a time.
 //!
-//! It gets commands, reports back, and has nothing in common with other threads but the interrupt flag and a counter
-//! of its own that it publishes now and then; and where somebody looks at all that it counts, a copy of that.
+//! It receives commands and sends reports. It shares with other threads only the interrupt flag and its own
+//! counter, which it publishes periodically. While its counts are watched, it also publishes a copy of them.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,68 +23,69 @@ use crate::user::UserSettings;
 use crate::worker::{Settings, Worker};
 use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, Request, Until, Users};
 
-/// How often time limits, interrupts and the end of a window without traffic are looked at.
+/// Interval of the checks for time limits, interrupts, and the end of a window without traffic.
 const TICK_NS: u64 = 10_000_000;
-/// A tick that is later than this was no tick that was put off: the thread, or the machine, stood still.
+/// A tick later than this was not merely deferred: the thread or the machine was halted.
 const HALT_MIN_NS: u64 = 500_000_000;
-/// A tick that is later than this leaves a gap in which the thread did not look for responses.
+/// A tick later than this leaves a gap in which the thread did not read responses.
 const AWAY_MIN_NS: u64 = 20_000_000;
-/// How many ticks pass between two publications of progress.
+/// Number of ticks between two publications of progress.
 const PUBLISH_TICKS: u32 = 5;
-/// By then every thread that is at work has published once more.
+/// Time within which every working thread has published once more.
 pub(crate) const PUBLISHED: Duration = Duration::from_millis(2 * PUBLISH_TICKS as u64 * TICK_NS / 1_000_000);
-/// A window that is shorter is one of many.
+/// A shorter window is one of many.
 const LISTENED_NS: u64 = 100_000_000;
-/// How far apart all threads of a load together open connections before a window. Accepting one costs a service CPU time: a thousand at once
-/// would overflow its queue (511 of Node.js), and the first requests would wait behind them.
+/// Interval between connection attempts before a window, over all threads of a load. Accepting one costs a
+/// service CPU time. A thousand at once would overflow its queue (511 in Node.js), and the first requests
+/// would wait.
 const OPENING_GAP_NS: u64 = 250_000;
-/// How long this may take for all connections.
+/// Maximum time for opening all connections.
 const OPENING_MAX_NS: u64 = 1_000_000_000;
-/// How long an interrupted slice waits for what is in flight.
+/// Drain limit of an interrupted slice.
 const INTERRUPTED_DRAIN_NS: u64 = 100_000_000;
 
-/// What a thread is told, in this order for each slice.
+/// Commands to a thread, in this order for each slice.
 pub(crate) enum Command {
-    /// Open what is not open.
+    /// Open missing connections.
     Prepare { allowance: Option<u64> },
     /// Load, drain, report.
     Load { started_ns: u64, until: Until },
 }
 
-/// What a thread says, in this order.
+/// Reports of a thread, in this order.
 pub(crate) enum Report {
-    /// Once: it is pinned and ready, or why not.
+    /// Sent once: the thread is pinned and ready, or failed to start.
     Started(Result<(), LoadError>),
     Prepared,
     Done(Box<Counts>),
 }
 
-/// Seen by all threads and by the caller.
+/// State shared by all threads and the caller.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) interrupted: AtomicBool,
-    /// Whether somebody waits for what threads have counted so far.
+    /// Whether a caller waits for the counts so far.
     pub(crate) watched: AtomicBool,
     pub(crate) threads: Vec<Published>,
 }
 
-/// What one thread has counted in this slice, on a cache line (or a pair of them) of its own.
+/// Counts of one thread in this slice, on its own cache line (or pair of lines).
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Published {
     pub(crate) completed: AtomicU64,
-    /// All of it. Nobody touches it unless it is watched.
+    /// All counts. Unused unless they are watched.
     pub(crate) seen: Mutex<Option<Box<Counts>>>,
 }
 
 struct Thread {
     index: usize,
     timeout_ns: u64,
-    /// When the slice under way began; 0 between slices.
+    /// Start of the current slice. 0 between slices.
     started_ns: u64,
-    /// The run-queue delay when the connect phase was over.
+    /// Run-queue delay at the end of the connect phase.
     run_delay_ns: Option<u64>,
-    /// The last tick by the clock that goes on while the machine is suspended, and how long it stood still in the slice.
+    /// The last tick by the clock that includes suspension, and the total halt time in the slice.
     ticked_boot_ns: u64,
     halted_ns: u64,
     worker: Worker,
@@ -94,17 +95,17 @@ struct Thread {
     reports: Sender<Report>,
 }
 
-/// What a thread has in common with all others, and what with the generator.
+/// Values that all threads share, and the channels to the generator.
 pub(crate) type Common = (Arc<RequestArena>, Option<TlsSettings>, Arc<Shared>);
 pub(crate) type Ends = (Receiver<Command>, Sender<Report>);
 
-/// The body of engine thread `index`: reports whether it could start, then serves commands until the generator is gone. It builds
-/// what it is made of itself, on its own CPU's memory.
+/// The body of engine thread `index`: reports whether it could start, then serves commands until the
+/// generator is dropped. It allocates its state itself, in its own CPU's memory.
 pub(crate) fn work(spec: &LoadSpec, index: u32, common: Common, ends: Ends) {
     let reports = ends.1.clone();
     match Thread::new(spec, index, common, ends) {
         Ok(thread) if reports.send(Report::Started(Ok(()))).is_ok() => thread.serve(),
-        // Nobody waits for a response any more.
+        // The generator no longer waits for a response.
         Ok(_) => {}
         Err(error) => drop(reports.send(Report::Started(Err(error)))),
     }
@@ -121,7 +122,8 @@ fn pin(cpu: usize) -> Result<(), LoadError> {
     sched_setaffinity(None, &cpus).map_err(refused)
 }
 
-/// The same of one thread: all of them open connections at the same time, those of other generators too.
+/// Interval for one thread, given that all threads open connections at the same time, including threads of
+/// other generators.
 fn opening_gap_ns(spec: &LoadSpec) -> u64 {
     let all = spec.lanes.map_or(spec.threads, |lanes| lanes.of);
     let most_ns = OPENING_MAX_NS * u64::from(spec.threads) / u64::from(spec.connections).max(1);
@@ -143,7 +145,8 @@ impl Thread {
         let pacer = match spec.arrivals {
             Arrivals::Closed => None,
             Arrivals::Open { rate, process, seed } => {
-                // The kernel may else wake us 50 µs late to save wake-ups. Where it will not be told, lag shows it.
+                // Otherwise the kernel may wake this thread 50 µs late to save wake-ups. If this fails, the
+                // lag is reported.
                 let _ = set_current_timer_slack(NonZeroU64::new(1));
                 Some(Pacer::new(Pace { rate, process, seed }, first + index, of))
             }
@@ -202,11 +205,11 @@ impl Thread {
 
     fn prepare(&mut self, allowance: Option<u64>) -> Report {
         self.publish();
-        // Connections may have been closed while nobody looked: they are opened with the others, and not all at once.
+        // Connections may have been closed between slices. They are reopened spread out, with the others.
         while !self.driver.turn(&mut self.worker, 0) {}
         self.worker.prepare(clock::monotonic_ns(), allowance);
         self.pump(|thread, now_ns| thread.is_interrupted() || thread.worker.is_prepared(now_ns));
-        // Read before the window, for it takes a file to read it.
+        // Read before the window, because this reads a file.
         self.run_delay_ns = clock::thread_run_delay_ns();
         Report::Prepared
     }
@@ -218,7 +221,8 @@ impl Thread {
 
         self.started_ns = started_ns;
         self.worker.open_window(started_ns, until);
-        // In open loop all that are free are listed already, and to ask each of them would make the first requests late.
+        // In open loop all free connections are listed already, and starting each would delay the first
+        // requests.
         if !self.worker.is_open_loop() {
             self.driver.start_all(&mut self.worker);
         }
@@ -247,7 +251,7 @@ impl Thread {
         }))
     }
 
-    /// Waits for what is in flight; returns when sending stopped.
+    /// Waits for requests in flight. Returns the time at which sending stopped.
     fn drain(&mut self) -> u64 {
         let now_ns = clock::monotonic_ns();
         let interrupted = self.is_interrupted();
@@ -259,12 +263,14 @@ impl Thread {
             }
             thread.worker.is_drained(now_ns)
         });
-        // The last request's time may be up since the last tick: then it has timed out and is not merely unfinished.
+        // The last request may have expired since the last tick. It then counts as timed out, not as
+        // unfinished.
         self.driver.sweep(&mut self.worker, clock::monotonic_ns());
         stopped_ns
     }
 
-    /// Waits for what nobody asked for. Not after one of many short turns: the next one begins with what came meanwhile.
+    /// Waits for unexpected responses. Skipped after one of many short windows, because the next one begins
+    /// with what arrived meanwhile.
     fn listen(&mut self, until: Until, window_ns: u64) {
         if until.length().is_some_and(|window| clock::in_ns(window) < LISTENED_NS) {
             return;
@@ -278,7 +284,7 @@ impl Thread {
         self.pump(|thread, now_ns| now_ns >= until_ns || thread.is_interrupted());
     }
 
-    /// Turns the driver until `is_over` says so.
+    /// Runs the driver until `is_over` returns true.
     fn pump(&mut self, mut is_over: impl FnMut(&mut Thread, u64) -> bool) {
         let mut next_tick_ns = 0;
         let mut ticks = 0;
@@ -310,7 +316,7 @@ impl Thread {
         }
     }
 
-    /// Whether the thread stood still since the last tick.
+    /// Records a halt of the thread since the last tick, if there was one.
     fn note_halt(&mut self) {
         let boot_ns = clock::boot_ns();
         let gap_ns = boot_ns - std::mem::replace(&mut self.ticked_boot_ns, boot_ns);

@@ -1,4 +1,4 @@
-//! Which certificates are trusted, and what is offered to the server: the part of TLS that is settled before any connection.
+//! Trusted certificates and the client certificate: the part of TLS that is configured before any connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,10 +18,10 @@ use crate::connection::TlsSettings;
 use crate::error::refuse;
 use crate::{ClientCertificate, LoadError, Protocol, Tls, Trust};
 
-/// Sessions that a thread remembers for resumption.
+/// Number of sessions that a thread stores for resumption.
 const SESSIONS: usize = 256;
 
-/// What a thread's connections have in common.
+/// The settings shared by a thread's connections.
 pub(crate) fn settings(tls: &Tls, protocol: Protocol) -> Result<TlsSettings, LoadError> {
     let name = ServerName::try_from(tls.server_name.clone()).or_else(|_| {
         let problem = format!("{:?} is neither a host name nor an IP address", tls.server_name);
@@ -44,16 +44,16 @@ pub(crate) fn settings(tls: &Tls, protocol: Protocol) -> Result<TlsSettings, Loa
     Ok(TlsSettings { config: Arc::new(config), name, client })
 }
 
-/// Returns the client certificate to servers that ask for one.
+/// Provides the client certificate to servers that request one.
 #[derive(Debug)]
 pub(crate) struct ClientKey {
     key: Option<Arc<CertifiedKey>>,
-    /// Whether a server has asked.
+    /// Whether a server has requested one.
     asked: AtomicBool,
 }
 
 impl ClientKey {
-    /// Whether a server asked for a certificate, and if so whether there was one to send.
+    /// Whether a server requested a certificate, and if so whether there was one to send.
     pub(crate) fn asked(&self) -> Option<bool> {
         self.asked.load(Ordering::Relaxed).then_some(self.key.is_some())
     }
@@ -70,7 +70,7 @@ impl ResolvesClientCert for ClientKey {
     }
 }
 
-/// Reads a client certificate, and checks that the key is its own.
+/// Reads a client certificate, and checks that the key matches.
 fn certified_key(
     client: &ClientCertificate,
     provider: &CryptoProvider,
@@ -93,7 +93,7 @@ fn certified_key(
     })?;
     let key = provider.key_provider.load_private_key(key);
     let key = CertifiedKey::new(chain, key.or_else(|why| refuse("load.tls.key", why.to_string()))?);
-    // A certificate of X.509 version 1 cannot be read here; it is the server who judges it.
+    // X.509 version 1 certificates cannot be parsed here, so the server has to check them.
     match key.keys_match() {
         Err(rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
             refuse("load.tls.key", "the private key is not that of the certificate")
@@ -103,7 +103,7 @@ fn certified_key(
 }
 
 impl TlsSettings {
-    /// The same with a memory of sessions of its own: threads share nothing that they would have to lock.
+    /// The same with its own session cache, so that threads share nothing that needs locks.
     pub(crate) fn for_thread(&self, resume: bool) -> TlsSettings {
         let mut config = ClientConfig::clone(&self.config);
         config.resumption =
@@ -133,9 +133,9 @@ fn own_certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, LoadErro
     Ok(certificates)
 }
 
-/// Trusts what these certificates have signed, and each of them where a server shows it as its own. Of `openssl req -x509` the second is
-/// one of an authority, which the usual rules refuse as a server's (RFC 5280 lets an application trust what it likes; OpenSSL and curl
-/// accept it).
+/// Trusts certificates signed by these certificates, and each of them as a server's own. The latter is needed
+/// for `openssl req -x509`, whose certificate is marked as an authority. The usual rules reject such a
+/// certificate for a server, but RFC 5280 lets applications trust it, and OpenSSL and curl accept it.
 #[derive(Debug)]
 struct Trusting {
     rules: Arc<WebPkiServerVerifier>,
@@ -161,8 +161,8 @@ impl Trusting {
     }
 }
 
-/// Whether the only fault of a server's certificate is that it is one of an authority. Its dates are checked before that, its name is not.
-/// rustls has no error for it and passes on that of its verifier.
+/// Whether the only fault of a server's certificate is that it is marked as an authority. Its dates are
+/// checked before that, its name is not. rustls has no error for this and passes on that of its verifier.
 pub(crate) fn is_of_authority(error: &CertificateError) -> bool {
     let CertificateError::Other(other) = error else { return false };
     other.0.downcast_ref::<webpki::Error>() == Some(&webpki::Error::CaUsedAsEndEntity)
@@ -213,7 +213,8 @@ impl ServerCertVerifier for Trusting {
     }
 }
 
-/// Believes every certificate, and still checks that the server holds its key: the handshake costs what it would cost.
+/// Accepts every certificate, but still verifies that the server has its key, so the handshake cost is
+/// unchanged.
 #[derive(Debug)]
 struct Credulous(Arc<CryptoProvider>);
 

@@ -1,11 +1,11 @@
-//! A virtual user, which has a connection and keeps it for all others that follow it: what was captured of the responses to its log-in, and
-//! its cookies.
+//! A virtual user: the values captured from responses to its log-in, and its cookies. It belongs to a
+//! connection and to all connections that replace that one.
 //!
 //! ```text
-//!   log_in ──► request of a step ──► response ──► captured, the next step; when there is none left it has logged in
-//!                                       └───────► failed: from the first step again, on another connection
+//!   log_in ──► request of a step ──► response ──► captured, next step (logged in after the last one)
+//!                                       └───────► failed: first step again, on another connection
 //! ```
-//! No I/O and no clock. What is captured, and cookies, must never be shown: no type here that holds them can be printed.
+//! No I/O and no clock. Captured values and cookies are secret, so no type that contains them can be printed.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -22,38 +22,38 @@ use crate::reader::Head;
 use crate::render::{Filling, Hole};
 use crate::spec::{First, Users};
 
-/// The longest content that something is captured from.
+/// Maximum length of content from which values are captured.
 pub(crate) const CONTENT_BYTES_MAX: usize = 1 << 20;
-/// RFC 6265, section 6.1: as many as a client should keep of one host, and the bytes of one.
+/// RFC 6265, section 6.1: the number of cookies a client should store per host, and the maximum size of one.
 const COOKIES_MAX: usize = 50;
 const COOKIE_BYTES_MAX: usize = 4096;
 
-/// What all users of a load have in common.
+/// Settings shared by all users of a load.
 pub(crate) struct UserSettings {
     pub(crate) users: Users,
-    /// The endpoint of the first step; those of the others follow.
+    /// The endpoint of the first step. The endpoints of the other steps follow.
     pub(crate) endpoint: usize,
-    /// Decides how long users think.
+    /// Determines the users' think times.
     pub(crate) seed: u64,
-    /// The thread's number among all of the load, and how many there are.
+    /// The thread's number among all threads of the load, and their number.
     pub(crate) lane: (usize, usize),
-    /// When the load began, in seconds since 1970: cookies that end before it are deleted.
+    /// Start of the load in seconds since 1970. Cookies that expired before it are deleted.
     pub(crate) now_s: i64,
 }
 
-/// A request made for one user: its bytes, and what is noted of its response.
+/// A request made for one user: its bytes, and the recorded parts of its response.
 pub(crate) struct Own {
     pub(crate) bytes: Vec<u8>,
-    /// It is this step of its log-in.
+    /// The log-in step, if it is one.
     pub(crate) step: Option<usize>,
-    /// Something is captured from the response's content.
+    /// Whether a value is captured from the response's content.
     wants_content: bool,
-    /// Fields of its head: `Set-Cookie`, and of a step all.
+    /// Fields of the response head: all of them for a log-in step, otherwise only `Set-Cookie`.
     fields: Vec<(String, Vec<u8>)>,
 }
 
 impl Own {
-    /// Looks at the head of the response. True where the content is to be kept.
+    /// Records the head of the response. Returns true if the content is to be stored.
     pub(crate) fn note(&mut self, head: &Head<'_>) -> bool {
         let is_wanted = |name: &str| self.step.is_some() || header::is_same(name, "set-cookie");
         let wanted = head.headers.iter().filter(|header| is_wanted(header.name));
@@ -67,16 +67,16 @@ impl Own {
 
 pub(crate) struct User {
     settings: Arc<UserSettings>,
-    /// Unlike every other's of the load: the row of values by which it logs in.
+    /// Number of the user, unique in the load: the row of values by which it logs in.
     number: usize,
     step: usize,
-    /// In the order of the steps and their captures.
+    /// Captured values in the order of the steps and their captures.
     captured: Vec<String>,
     cookies: Vec<Cookie>,
 }
 
 impl User {
-    /// That of a connection, by its index in the thread.
+    /// Creates the user of a connection, by its index in the thread.
     pub(crate) fn new(settings: &Arc<UserSettings>, index: usize) -> User {
         let (thread, of) = settings.lane;
         let number = thread + index * of;
@@ -84,7 +84,7 @@ impl User {
         User { settings: settings.clone(), number, step: 0, captured, cookies }
     }
 
-    /// The next request of its log-in; `None` where it has logged in.
+    /// The next request of its log-in. `None` if it has logged in.
     pub(crate) fn log_in(&self, arena: &RequestArena) -> Option<(Choice, Box<Own>)> {
         let First { capture, .. } = self.settings.users.first.get(self.step)?;
         let choice = arena.row_of(self.settings.endpoint + self.step, self.number);
@@ -98,7 +98,7 @@ impl User {
         Some((choice, Box::new(own)))
     }
 
-    /// The request that was drawn for it, if it is not the same for all.
+    /// The request drawn for this user, if it differs between users.
     pub(crate) fn own(&self, choice: Choice, arena: &RequestArena) -> Option<Box<Own>> {
         let bytes = self.filled(arena.bytes(choice), arena.holes(choice)?);
         Some(Box::new(Own { bytes, step: None, wants_content: false, fields: Vec::new() }))
@@ -128,7 +128,7 @@ impl User {
         out
     }
 
-    /// A response to it is complete.
+    /// Stores the cookies of a complete response.
     pub(crate) fn keep_cookies(&mut self, own: &Own) {
         if !self.settings.users.cookies {
             return;
@@ -137,7 +137,7 @@ impl User {
             let read = Cookie::read(value, path_of(&own.bytes), self.settings.now_s);
             let Some((cookie, is_over)) = read else { continue };
             let is_same = |known: &Cookie| (&known.name, &known.path) == (&cookie.name, &cookie.path);
-            // One that is there keeps its place (RFC 6265, section 5.3).
+            // An existing cookie keeps its place (RFC 6265, section 5.3).
             match self.cookies.iter().position(is_same) {
                 Some(place) if is_over => drop(self.cookies.remove(place)),
                 Some(place) => self.cookies[place] = cookie,
@@ -147,10 +147,10 @@ impl User {
         }
     }
 
-    /// A step of its log-in has the response that was expected. What it needs of it is kept.
+    /// Handles the expected response to a log-in step, and captures its values.
     ///
     /// # Errors
-    /// What is not in the response, without anything that is.
+    /// Names the missing part of the response, without quoting the response.
     pub(crate) fn go_on(
         &mut self,
         own: &Own,
@@ -169,7 +169,7 @@ impl User {
         Ok(())
     }
 
-    /// A step of its log-in has failed.
+    /// Handles a failed log-in step.
     pub(crate) fn start_over(&mut self) {
         self.step = 0;
         self.captured.clear();
@@ -199,14 +199,14 @@ fn found<'a>(field: &ResponseField, own: &'a Own, content: Option<&[u8]>) -> Res
                     .map_err(|_| format!("{pointer} of the body is no text")),
                 Some(b'n') => Err(format!("{pointer} of the body is null")),
                 Some(b'[' | b'{') => Err(format!("{pointer} of the body is a list or an object")),
-                // Numbers as they stand there: a float has not all digits of an identifier.
+                // Numbers keep their text, because a float cannot represent all digits of an identifier.
                 _ => Ok(Cow::Owned(value.to_owned())),
             }
         }
     }
 }
 
-/// The value that a JSON pointer (RFC 6901) leads to, as it is written.
+/// The value at a JSON pointer (RFC 6901), as written.
 fn at_pointer<'j>(json: &'j RawValue, pointer: &str) -> Option<&'j RawValue> {
     let mut steps = pointer.split('/');
     if !steps.next()?.is_empty() {
@@ -218,12 +218,12 @@ fn at_pointer<'j>(json: &'j RawValue, pointer: &str) -> Option<&'j RawValue> {
             let index: usize = step.parse().ok().filter(|_| is_index)?;
             return serde_json::from_str::<Vec<&RawValue>>(json.get()).ok()?.get(index).copied();
         }
-        // Of a name that is there twice the last value holds.
+        // For a duplicate name the last value is used.
         serde_json::from_str::<HashMap<Cow<'_, str>, &RawValue>>(json.get()).ok()?.get(step.as_str()).copied()
     })
 }
 
-// Cookies of one user and one host, as RFC 6265 has them: their paths and ends are kept to, all else is left aside.
+// Cookies of one user and one host, by RFC 6265: paths and expiry are respected, all else is ignored.
 
 struct Cookie {
     name: Vec<u8>,
@@ -232,11 +232,13 @@ struct Cookie {
 }
 
 impl Cookie {
-    /// What a `Set-Cookie` sets in the response to a request of this path, and whether it is over already, which deletes it.
+    /// Parses a `Set-Cookie` in the response to a request of this path. Returns the cookie and whether it has
+    /// expired, which deletes it.
     fn read(text: &[u8], request: &[u8], now_s: i64) -> Option<(Cookie, bool)> {
         let mut parts = text.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
         let (name, value) = pair(parts.next()?).filter(|(name, _)| !name.is_empty())?;
-        // HTTP/2 carries most of them, and servers refuse the field in which it would be sent back.
+        // HTTP/2 carries most control characters, but servers reject the field in which the cookie would be
+        // returned.
         let has_control = text.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t');
         if has_control || name.len() + value.len() > COOKIE_BYTES_MAX {
             return None;
@@ -247,7 +249,7 @@ impl Cookie {
                 path = value;
             } else if key.eq_ignore_ascii_case(b"max-age") {
                 let digits = value.strip_prefix(b"-").unwrap_or(value);
-                // What is no number says nothing (section 5.2.2).
+                // A value that is not a number is ignored (section 5.2.2).
                 if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
                     by_age = Some(value.starts_with(b"-") || digits.iter().all(|digit| *digit == b'0'));
                 }
@@ -262,7 +264,7 @@ impl Cookie {
         Some((cookie, by_age.unwrap_or(by_date)))
     }
 
-    /// Section 5.1.4.
+    /// Path match of section 5.1.4.
     fn is_for(&self, path: &[u8]) -> bool {
         let rest = path.strip_prefix(&*self.path);
         rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/' || self.path.ends_with(b"/"))
@@ -274,7 +276,7 @@ fn pair(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((text[..at].trim_ascii(), text[at + 1..].trim_ascii()))
 }
 
-/// Section 5.1.4: that of the request up to its last slash.
+/// Section 5.1.4: the request's path up to its last slash.
 fn default_path(path: &[u8]) -> &[u8] {
     match path.iter().rposition(|&byte| byte == b'/') {
         Some(at) if at > 0 => &path[..at],
@@ -288,7 +290,8 @@ fn path_of(request: &[u8]) -> &[u8] {
     target.split(|&byte| byte == b'?').next().unwrap_or_default()
 }
 
-/// Those for the request that `out` begins with, the ones with longer paths first (section 5.4), between these; nothing where there are none.
+/// Writes the cookies for the request that `out` begins with, longer paths first (section 5.4), between
+/// `before` and `after`. Writes nothing if there are none.
 fn push_cookies(cookies: &[Cookie], (mut before, after): (&[u8], &[u8]), out: &mut Vec<u8>) {
     let path = path_of(out);
     let mut sent: Vec<&Cookie> = cookies.iter().filter(|cookie| cookie.is_for(path)).collect();

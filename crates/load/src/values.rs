@@ -1,6 +1,7 @@
-//! Rows of named values, which requests are filled with: read from CSV or JSON lines, whole and checked, before a load.
+//! Tables of named values that fill requests. They are read from CSV or JSON lines and checked in full before
+//! a load.
 //!
-//! Text in, table out. Pure: it must not open a file, and it must not know where in a request a value goes.
+//! Pure: this module opens no file and does not depend on where a value goes in a request.
 
 use std::fmt;
 use std::io::Read;
@@ -13,18 +14,18 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// As much as the requests that are rendered from it may take.
+/// Same limit as for the requests rendered from it.
 const TEXT_MAX: usize = 512 << 20;
 const COLUMNS_MAX: usize = 1000;
 const ROWS_MAX: usize = 10_000_000;
 
-/// A table of text: at least one row, and in each row a value for each column. A clone shares it.
+/// A table of text: at least one row, and in each row a value for each column. Clones share the data.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Values {
     table: Arc<Table>,
 }
 
-/// Cell `row * columns + column` of `text` begins where the one before ends.
+/// Cell `row * columns + column` of `text` begins where the previous one ends.
 #[derive(Default, PartialEq, Eq)]
 struct Table {
     columns: Vec<String>,
@@ -34,44 +35,46 @@ struct Table {
     lines: Vec<u32>,
 }
 
-/// Why a text is no table of values, with the line and column that are to blame, and what to do. It does not know the text's file.
+/// The error for a text that is not a table of values: line, column and a hint. It does not name the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ValuesError(String);
 
 impl Values {
-    /// Reads CSV as spreadsheets write it (RFC 4180): commas, double quotes, the columns' names in the first row.
-    /// UTF-8, with or without a byte order mark; lines end in LF or CRLF; empty lines are skipped. Spaces belong to
-    /// the value.
+    /// Reads CSV as spreadsheets write it (RFC 4180): commas, double quotes, column names in the first row.
+    /// UTF-8, with or without a byte order mark. Lines end in LF or CRLF, and empty lines are skipped. Spaces
+    /// are part of the value.
     ///
-    /// # Errors A row with more or fewer values than there are columns, a quote that is never closed, what is not
-    /// UTF-8, a column without a name or with another's, no row at all, or too much of anything: 512 MiB, 1000
-    /// columns, 10 million rows.
+    /// # Errors
+    /// Returns an error for a row with more or fewer values than columns, an unclosed quote, text that is not
+    /// UTF-8, a column without a name or with a duplicate name, or no rows. Also if it exceeds 512 MiB, 1000
+    /// columns or 10 million rows.
     pub fn csv(text: &[u8]) -> Result<Values, ValuesError> {
         csv_table(within_limit(text)?)
     }
 
-    /// Reads JSON lines: an object in each line, with the same keys as in the first. A string is taken as it is, a
-    /// number, `true` or `false` as it is written. UTF-8, with or without a byte order mark; lines end in LF or CRLF;
-    /// empty lines are skipped.
+    /// Reads JSON lines: one object per line, with the same keys as the first. A string is taken as it is. A
+    /// number, `true` or `false` is taken as written. UTF-8, with or without a byte order mark. Lines end in
+    /// LF or CRLF, and empty lines are skipped.
     ///
-    /// # Errors A line that is no object, a key that is missing or new or there twice, `null`, an object or a list as
-    /// a value, no line at all, or too much of anything: 512 MiB, 1000 columns, 10 million rows.
+    /// # Errors
+    /// Returns an error for a line that is not an object, a missing, new or duplicate key, `null`, an object
+    /// or a list as a value, or no lines. Also if it exceeds 512 MiB, 1000 columns or 10 million rows.
     pub fn jsonl(text: &[u8]) -> Result<Values, ValuesError> {
         json_table(within_limit(text)?)
     }
 
-    /// The columns' names, in the order of the text.
+    /// Column names, in the order of the text.
     pub fn columns(&self) -> &[String] {
         &self.table.columns
     }
 
-    /// How many rows there are; at least one.
+    /// Number of rows, at least one.
     pub fn rows(&self) -> usize {
         self.table.lines.len()
     }
 
-    /// The value; both numbers are from 0 and within the table.
+    /// Returns one value. Both indices start at 0 and must be within the table.
     pub(crate) fn cell(&self, row: usize, column: usize) -> &str {
         let Table { columns, text, ends, lines: _ } = &*self.table;
         let index = row * columns.len() + column;
@@ -79,13 +82,13 @@ impl Values {
         &text[start as usize..ends[index] as usize]
     }
 
-    /// The line of the source where the row begins, from 1.
+    /// The source line where the row begins, from 1.
     pub(crate) fn line(&self, row: usize) -> u32 {
         self.table.lines[row]
     }
 }
 
-/// As JSON: the columns' names, then rows of cells.
+/// The JSON form: column names, then rows of cells.
 #[derive(Serialize, Deserialize)]
 struct Form {
     columns: Vec<String>,
@@ -126,7 +129,7 @@ impl<'de> Deserialize<'de> for Values {
     }
 }
 
-/// Millions of rows are nothing to look at.
+/// Prints only the row count and column names, because there may be millions of rows.
 impl fmt::Debug for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} rows of {:?}", self.rows(), self.columns())
@@ -134,7 +137,7 @@ impl fmt::Debug for Values {
 }
 
 impl Table {
-    /// `line` is the one that names the columns.
+    /// `line` is the line of the column names.
     fn new(columns: Vec<String>, line: u32) -> Result<Table, ValuesError> {
         if columns.len() > COLUMNS_MAX {
             let problem = format!("there are {} columns, at most {COLUMNS_MAX}", columns.len());
@@ -152,7 +155,7 @@ impl Table {
         Ok(Table { columns, ..Table::default() })
     }
 
-    /// Begins a row; a value for each column must follow.
+    /// Begins a row. A value for each column must follow.
     fn begin_row(&mut self, line: u32) -> Result<(), ValuesError> {
         if self.lines.len() == ROWS_MAX {
             return Err(at(line, format!("there are more than {ROWS_MAX} rows"), "use fewer"));
@@ -163,7 +166,7 @@ impl Table {
 
     fn push(&mut self, value: &str) {
         self.text.push_str(value);
-        // No value is longer than its source, and that is within TEXT_MAX.
+        // No value is longer than its source, which is within TEXT_MAX.
         self.ends.push(self.text.len() as u32);
     }
 
@@ -175,7 +178,7 @@ impl Table {
     }
 }
 
-/// The text without a byte order mark, if it is not too long.
+/// Returns the text without a byte order mark, if it is not too long.
 fn within_limit(text: &[u8]) -> Result<&[u8], ValuesError> {
     if text.len() > TEXT_MAX {
         let problem = format!("there are {} bytes of values, at most {TEXT_MAX}", text.len());
@@ -203,21 +206,21 @@ fn not_utf8(value: &[u8]) -> String {
 const UTF8_HINT: &str = "save the file as UTF-8";
 const EMPTY: &str = "there are no values: the text is empty";
 
-// How values and columns are shown in messages: short, on one line, and with the name that was probably meant.
+// Formats values and columns for messages: short, on one line, with a suggestion for misspelled names.
 //
-// Text for people. It must not decide what is wrong.
+// This part finds no errors itself.
 
-/// Longer texts are cut in messages.
+/// Longer texts are truncated in messages.
 const SHOWN_CHARS_MAX: usize = 40;
-/// As many columns are named where none is near.
+/// Number of columns listed if no name is similar.
 const LISTED_MAX: usize = 10;
 
-/// In back quotes.
+/// Formats text in back quotes.
 pub(crate) fn shown(text: &str) -> String {
     format!("`{}`", text::quoted(text, SHOWN_CHARS_MAX))
 }
 
-/// The same of bytes that are no text; what is not ASCII is shown as `\xNN`.
+/// The same for bytes that are not text. Bytes outside ASCII are shown as `\xNN`.
 pub(crate) fn shown_bytes(bytes: &[u8]) -> String {
     let (start, cut) = match bytes.get(..SHOWN_CHARS_MAX) {
         Some(start) if start.len() < bytes.len() => (start, "…"),
@@ -226,7 +229,7 @@ pub(crate) fn shown_bytes(bytes: &[u8]) -> String {
     format!("`{}{cut}`", start.escape_ascii())
 }
 
-/// A hint for a word that is no column: the nearest one, or else their names.
+/// Returns a hint for an unknown column: the nearest name, or a list of names.
 pub(crate) fn did_you_mean(word: &str, columns: &[String]) -> String {
     match text::nearest(word, columns.iter().map(String::as_str)) {
         Some(column) => format!("did you mean {}?", shown(column)),
@@ -234,7 +237,7 @@ pub(crate) fn did_you_mean(word: &str, columns: &[String]) -> String {
     }
 }
 
-/// Names separated by commas, the first of them where they are many.
+/// Joins names with commas, and lists only the first of many.
 pub(crate) fn listed(columns: &[String]) -> String {
     let mut names: Vec<String> = columns.iter().take(LISTED_MAX).map(|column| shown(column)).collect();
     if columns.len() > LISTED_MAX {
@@ -243,16 +246,17 @@ pub(crate) fn listed(columns: &[String]) -> String {
     names.join(", ")
 }
 
-// CSV into a table. The `csv` crate splits it; this says where, and refuses what that crate would let pass.
+// CSV into a table. The `csv` crate splits the text. This part adds line numbers and rejects what that crate
+// accepts.
 //
-// The crate takes the end of the text for a closing quote, and would so make one value of all rows after a quote
-// that was forgotten. A row of our own behind the text brings it to light: it is swallowed too. Its line numbers are
-// those of the end of the row before (CRLF and empty lines move them), so that lines are counted here.
+// The crate treats the end of the text as a closing quote, so an unclosed quote would merge all rows after it
+// into one value. A sentinel row after the text detects this, because it is swallowed too. The crate's line
+// numbers refer to the end of the previous row (CRLF and empty lines shift them), so lines are counted here.
 
-/// The row behind the text, and the line break that ends the text where it has none.
+/// The sentinel row, and the line break that ends the text if it has none.
 const SENTINEL: &[u8] = b"\nend";
 
-/// Reads the columns' names and all rows; the text has no byte order mark.
+/// Reads the column names and all rows. The text has no byte order mark.
 fn csv_table(text: &[u8]) -> Result<Values, ValuesError> {
     let mut rows = Rows::new(text);
     let Some(line) = rows.next()? else {
@@ -294,12 +298,12 @@ fn push_csv_row(table: &mut Table, record: &ByteRecord, line: u32) -> Result<(),
     Ok(())
 }
 
-/// The rows of a text, one at a time, each with its line.
+/// Iterates over the rows of a text, each with its line.
 struct Rows<'t> {
     text: &'t [u8],
     reader: Reader<std::io::Chain<&'t [u8], &'static [u8]>>,
     record: ByteRecord,
-    /// How far lines are counted, and the line there.
+    /// Offset up to which lines are counted, and the line number there.
     counted: usize,
     line: u32,
 }
@@ -310,7 +314,7 @@ impl<'t> Rows<'t> {
         Rows { text, reader, record: ByteRecord::new(), counted: 0, line: 1 }
     }
 
-    /// Reads the next row into `record`; its line, or `None` behind the last.
+    /// Reads the next row into `record`. Returns its line, or `None` after the last row.
     fn next(&mut self) -> Result<Option<u32>, ValuesError> {
         let from = self.reader.position().byte() as usize;
         let blank = |byte: &u8| matches!(byte, b'\r' | b'\n');
@@ -321,9 +325,9 @@ impl<'t> Rows<'t> {
         self.line += self.text[self.counted..start].iter().filter(|byte| **byte == b'\n').count() as u32;
         self.counted = start;
         let read = self.reader.read_byte_record(&mut self.record);
-        // It reads from memory and takes rows of any length, so that nothing is left that could fail.
+        // Reading from memory with rows of any length cannot fail otherwise.
         read.map_err(|error| at(self.line, error, "expected CSV"))?;
-        // A row ends with its own line break or with the one that begins the sentinel, and never behind it.
+        // A row ends with its own line break or with the one that begins the sentinel, never after it.
         if self.reader.position().byte() as usize > self.text.len() + 1 {
             let problem = "a double quote is opened in this row and never closed";
             return Err(at(self.line, problem, "close it; inside of a quoted value it is written twice"));
@@ -332,18 +336,18 @@ impl<'t> Rows<'t> {
     }
 }
 
-// JSON lines into a table. Numbers keep the text they have in the file: a number type would make `1e3` another text,
-// and round what is long.
+// JSON lines into a table. Numbers keep their text from the file, because a number type would change `1e3`
+// and round long numbers.
 //
-// It must not reach into a value: what is nested has no one text, and is refused.
+// Nested values have no single text and are rejected.
 
 const LINE_HINT: &str = r#"expected an object in each line, such as {"id": 1, "name": "a"}"#;
 const KIND_HINT: &str = "expected a string, a number, true or false";
 
-/// Reads all lines; the text has no byte order mark.
+/// Reads all lines. The text has no byte order mark.
 fn json_table(text: &[u8]) -> Result<Values, ValuesError> {
     let mut table: Option<Table> = None;
-    // There are fewer lines than bytes, and those fit in.
+    // The number of lines is below the number of bytes, which fits into u32.
     for (line, bytes) in (1u32..).zip(text.split(|byte| *byte == b'\n')) {
         if bytes.trim_ascii().is_empty() {
             continue;
@@ -403,7 +407,7 @@ fn push_json_row(table: &mut Table, members: &[(String, &RawValue)], line: u32) 
     Ok(())
 }
 
-/// `text` is one JSON value without spaces around it.
+/// Stores `text`, one JSON value without surrounding spaces.
 fn push_value(table: &mut Table, column: usize, text: &str, line: u32) -> Result<(), ValuesError> {
     let refuse = |problem: String, hint| Err(in_column(line, &table.columns[column], problem, hint));
     match text.as_bytes().first() {
@@ -422,13 +426,13 @@ fn push_value(table: &mut Table, column: usize, text: &str, line: u32) -> Result
     Ok(())
 }
 
-/// Its place is one in the line, which would read as one in the file.
+/// Removes the position, which counts within the line but would read as one in the file.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split_once(" at line ").map_or(text.clone(), |(problem, _)| problem.to_owned())
 }
 
-/// The members of an object in their order, those that are there twice too.
+/// The members of an object in their order, including duplicates.
 struct Object<'t>(Vec<(String, &'t RawValue)>);
 
 impl<'t> Deserialize<'t> for Object<'t> {

@@ -1,8 +1,8 @@
-//! The part of the load that one thread does: its connections, what they may still send, and the tally of what happened.
+//! The load of one thread: its connections, the requests it may still send, and the tally of results.
 //!
-//! Sans I/O. A driver reports each event (opened, received, ended, failed, due) with the time, and does what the
-//! returned [`Action`] says; the epoll driver does it with sockets, the simulation in the tests with seeded fictions.
-//! Nothing here may depend on how bytes are moved.
+//! Sans I/O. A driver reports each event (opened, received, ended, failed, due) with the time, and performs
+//! the returned [`Action`]. The epoll driver uses sockets, the simulation in the tests uses seeded fakes.
+//! This module does not depend on how bytes are moved.
 //!
 //! ```text
 //!   Shut ── prepare ──► Opening ── open_window ──► Sending ── stop_sending ──► Draining ── finish ──► Shut
@@ -28,76 +28,78 @@ use crate::{Contract, Protocol, Until};
 use schedule::Schedule;
 use thinking::Thinking;
 
-/// What a driver has to do with a connection now.
+/// The next step a driver takes for a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Action {
     /// Nothing before its next event.
     Wait,
-    /// Read it dry, then ask [`Worker::start`] what comes next.
+    /// Read until the socket is empty, then call [`Worker::start`].
     Free,
     /// Write the [`Worker::output`].
     Send,
-    /// Close the socket, if there is one, and connect anew at once.
+    /// Close the socket, if there is one, and reconnect at once.
     Reopen,
-    /// Close the socket. [`Worker::overdue`] will say when to connect anew.
+    /// Close the socket. [`Worker::overdue`] returns the time to reconnect.
     Close,
 }
 
 impl Action {
-    /// What is to be done when this was said after `earlier`: the later word counts, unless it is none.
+    /// Combines this action with an `earlier` one: the later action wins unless it is `Wait`.
     pub(crate) fn after(self, earlier: Action) -> Action {
         if self == Action::Wait { earlier } else { self }
     }
 }
 
-/// What all connections of a worker have in common.
+/// Settings shared by all connections of a worker.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) arena: Arc<RequestArena>,
     pub(crate) protocol: Protocol,
     pub(crate) tls: Option<TlsSettings>,
-    /// Each request opens a connection of its own, and begins with that.
+    /// Each request opens its own connection and begins when that does.
     pub(crate) fresh: bool,
-    /// The kernel can throw received bytes away unseen.
+    /// The kernel can discard received bytes without copying them.
     pub(crate) can_skip: bool,
     pub(crate) timeout_ns: u64,
     pub(crate) connect_timeout_ns: u64,
-    /// Before a window connections are opened so far apart.
+    /// Interval between connection attempts before a window.
     pub(crate) opening_gap_ns: u64,
-    /// Of each endpoint.
+    /// The contract of each endpoint.
     pub(crate) contracts: Vec<Contract>,
-    /// One response in so many is looked at in full; 0: none.
+    /// One in n responses is checked in full. 0 means none.
     pub(crate) sample_every: u64,
-    /// What users have in common, where they are told apart.
+    /// Settings shared by all users, if the load has distinct users.
     pub(crate) users: Option<Arc<UserSettings>>,
 }
 
 impl Settings {
-    /// Whether nothing but the arena's bytes is ever written, and a connection has one request under way.
+    /// Whether only the arena's bytes are ever written and each connection has one request in flight.
     pub(crate) fn is_plain(&self) -> bool {
         let row = crate::protocol::row(self.protocol);
-        // What is made for a user lasts no longer than its request, and the kernel may read it later than that.
+        // Bytes rendered for a user live only as long as their request, but the kernel may read them later.
         let makes = |of: &Arc<UserSettings>| of.users.cookies || !of.users.first.is_empty();
         let is_shared = !self.users.as_ref().is_some_and(makes);
         row.writes_rendered && self.protocol.lanes() == 1 && self.tls.is_none() && is_shared
     }
 }
 
-/// Shortest and longest time that a slice listens at its end, and the part of its window (1/N) that this may take.
+/// Minimum and maximum time that a slice listens at its end, and the fraction of its window (1/N) this may
+/// take.
 const LISTEN_MIN_NS: u64 = 20_000_000;
 const LISTEN_MAX_NS: u64 = 1_000_000_000;
 const LISTEN_WINDOWS: u64 = 20;
 
-/// Longest time for which a request may be behind its time at the end of a window and still be sent in the drain: this, or the part of the
-/// window (1/N) if that is longer. A service that is farther behind cannot keep the rate, and to send the rest would take as long again.
+/// Maximum delay of a request at the end of a window for it to be sent in the drain. The limit is this or a
+/// fraction of the window (1/N), whichever is longer. A service that is farther behind cannot keep the rate,
+/// and sending the rest would take as long again.
 const BEHIND_MAX_NS: u64 = 500_000_000;
 const BEHIND_WINDOWS: u64 = 10;
 
-/// Connections that are due within one such step are opened together: nobody looks more often.
+/// Connections due within the same step are opened together, because the driver polls no more often.
 const OPENING_STEP_NS: u64 = 10_000_000;
 
-/// The part of a slice that is going on; times are absolute.
+/// The current phase of a slice. Times are absolute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gate {
     Shut,
@@ -108,7 +110,7 @@ enum Gate {
         started_ns: u64,
         stop_ns: u64,
     },
-    /// `sends`: what was due in the window and is not sent yet still goes out.
+    /// `sends`: requests that were due in the window and are not sent yet are still sent.
     Draining {
         stopped_ns: u64,
         until_ns: u64,
@@ -118,11 +120,11 @@ enum Gate {
 
 pub(crate) struct Worker {
     settings: Settings,
-    /// Open or not; they are named by their index.
+    /// All connections, open or closed, identified by index.
     pub(crate) connections: Vec<Connection>,
-    /// By connection: whether it has begun a request in this window.
+    /// Whether each connection has begun a request in this window.
     has_begun: Box<[bool]>,
-    /// That of each connection; none where users are not told apart.
+    /// The user of each connection. Empty if the load has no distinct users.
     users: Vec<User>,
     thinking: Option<Thinking>,
     sampler: RequestSampler,
@@ -130,24 +132,26 @@ pub(crate) struct Worker {
     pub(crate) tally: Tally,
     schedule: Option<Schedule>,
     gate: Gate,
-    /// Requests that may still be sent; none are counted off where time is the limit.
+    /// Number of requests that may still be sent. None if the limit is a time.
     allowance: Option<u64>,
-    /// Requests under way, and connections that are open.
+    /// Requests in flight, and open connections.
     pub(crate) in_flight: u32,
     pub(crate) alive: u32,
-    /// Since when no connection has been open, and since when no request has been under way.
+    /// Start of the current period without an open connection, and of the one without a request in flight.
     none_alive_since_ns: u64,
     idle_since_ns: u64,
-    /// Since when every attempt to open a connection has failed, if the last one has.
+    /// Start of the current period in which every connection attempt has failed, if the last one failed.
     barren_since_ns: Option<u64>,
-    /// No time limit of any connection ends before this: [`Worker::overdue`] has nothing to say.
+    /// No time limit of a connection ends before this time, so [`Worker::overdue`] returns nothing until
+    /// then.
     pub(crate) next_due_ns: u64,
-    /// How long requests of each endpoint take, by earlier slices.
+    /// Usual latency of each endpoint in earlier slices.
     usual_ns: Box<[Option<u64>]>,
 }
 
 impl Worker {
-    /// A worker with so many connections. `sampler` says what is sent, `pacer` when; without it in closed loop.
+    /// Creates a worker with this number of connections. `sampler` chooses the requests. `pacer` sets their
+    /// times, and None means closed loop.
     pub(crate) fn new(
         settings: Settings,
         sampler: RequestSampler,
@@ -185,7 +189,7 @@ impl Worker {
         }
     }
 
-    /// Whether requests are due at times of their own.
+    /// Whether requests are due on a schedule.
     pub(crate) fn is_open_loop(&self) -> bool {
         self.schedule.is_some()
     }
@@ -198,12 +202,12 @@ impl Worker {
         self.connections[index].output(&self.settings.arena)
     }
 
-    /// How many of the next bytes of connection `index` may be thrown away unseen; 0: they must be read.
+    /// Number of next bytes of connection `index` that may be discarded unread. 0 means they must be read.
     pub(crate) fn skippable(&self, index: usize) -> u64 {
         if self.settings.can_skip { self.connections[index].skippable() } else { 0 }
     }
 
-    /// The driver has begun to connect a socket for connection `index`.
+    /// Records that the driver has begun to connect a socket for connection `index`.
     pub(crate) fn connecting(&mut self, index: usize, now_ns: u64) {
         self.connections[index].open(now_ns);
     }
@@ -212,8 +216,9 @@ impl Worker {
         self.hear(index, now_ns, |connection, recorder| connection.connected(recorder))
     }
 
-    /// Begins what may be sent on connection `index`, as far as there is room: at once in closed loop, if it is due in
-    /// open loop. There, [`Worker::start_next`] begins what becomes due while there is room.
+    /// Begins requests on connection `index` as far as there is room: at once in closed loop, only those due
+    /// in open loop. In open loop, [`Worker::start_next`] begins requests that become due while there is
+    /// room.
     pub(crate) fn start(&mut self, index: usize, now_ns: u64) -> Action {
         if self.schedule.is_some() {
             self.offer(index, now_ns);
@@ -242,7 +247,7 @@ impl Worker {
         self.connections[index].begin(request, &self.settings.arena);
     }
 
-    /// What has begun on connection `index` goes out: on its way there is a socket to be opened, or something to be written.
+    /// Returns the action that sends the begun requests of connection `index`: open a socket or write.
     fn push(&mut self, index: usize) -> Action {
         let connection = &mut self.connections[index];
         if matches!(connection.stage, Stage::Closed { .. }) {
@@ -256,7 +261,7 @@ impl Worker {
         self.connections[index].wrote(count, &self.settings.arena);
     }
 
-    /// The output of connection `index` was reported as written, but could not be.
+    /// Reverts a write on connection `index` that was reported but failed.
     pub(crate) fn unwrote(&mut self, index: usize) {
         self.connections[index].unwrote();
     }
@@ -266,7 +271,7 @@ impl Worker {
         self.hear(index, now_ns, |connection, recorder| connection.received(bytes, recorder))
     }
 
-    /// So many bytes have arrived on connection `index` and were thrown away, at most [`Worker::skippable`].
+    /// Counts bytes of connection `index` that were discarded unread. At most [`Worker::skippable`].
     pub(crate) fn skipped(&mut self, index: usize, now_ns: u64, count: u64) -> Action {
         self.tally.counts.wire_bytes += count;
         self.hear(index, now_ns, |connection, recorder| connection.skipped(count, recorder))
@@ -276,12 +281,12 @@ impl Worker {
         self.hear(index, now_ns, |connection, recorder| connection.ended(recorder))
     }
 
-    /// Connecting, reading or writing failed on connection `index`.
+    /// Records that connecting, reading or writing failed on connection `index`.
     pub(crate) fn failed(&mut self, index: usize, now_ns: u64, cause: Cause) -> Action {
         self.hear(index, now_ns, |connection, recorder| connection.failed(cause, recorder))
     }
 
-    /// Lets connection `index` book what has happened to it, and says what to do with it.
+    /// Lets connection `index` record an event and returns the resulting action.
     #[inline]
     fn hear(
         &mut self,
@@ -315,7 +320,8 @@ impl Worker {
         if let Some(schedule) = &mut self.schedule
             && connection.room(now_ns, &self.settings) < schedule.listed[index] as usize
         {
-            // A peer may take back what it allowed (HTTP/2: `GOAWAY`, fewer streams). What is left is offered anew.
+            // A peer may reduce its limit (HTTP/2: `GOAWAY`, fewer streams). The remaining room is offered
+            // again.
             schedule.withdraw(index);
         }
         match effect {
@@ -325,7 +331,7 @@ impl Worker {
         }
     }
 
-    /// A connection is of no more use.
+    /// Handles a connection that is no longer usable.
     fn lose(&mut self, index: usize, now_ns: u64) -> Action {
         if let Some(schedule) = &mut self.schedule {
             schedule.withdraw(index);
@@ -356,18 +362,19 @@ impl Worker {
         matches!(self.gate, Gate::Sending { stop_ns, .. } if now_ns < stop_ns) && self.allowance != Some(0)
     }
 
-    /// While connections are opened, and while there is something to send. Not where each request opens its own.
+    /// Whether closed connections are to be opened: in the connect phase and while requests are left to send.
+    /// False if each request opens its own.
     fn wants_connections(&self, now_ns: u64) -> bool {
         let is_opening = matches!(self.gate, Gate::Opening { .. });
         !self.settings.fresh && (is_opening || self.may_send(now_ns) || self.is_behind())
     }
 
-    /// Whether the window is over and something that was due in it is still to be sent.
+    /// Whether the window is over and requests that were due in it are still to be sent.
     fn is_behind(&self) -> bool {
         matches!(self.gate, Gate::Draining { .. }) && self.next_sendable_ns().is_some()
     }
 
-    /// How far into the window `now_ns` is, or `None` outside of it.
+    /// Time since the start of the window, or `None` outside of it.
     fn since_start(&self, now_ns: u64) -> Option<u64> {
         match self.gate {
             Gate::Sending { started_ns, stop_ns } if now_ns < stop_ns => Some(now_ns - started_ns),
@@ -375,9 +382,10 @@ impl Worker {
         }
     }
 
-    // What time does to a worker: the parts of a slice follow each other, time limits end, closed connections may be opened again.
+    // Time-driven transitions: phases of a slice, expired time limits, and reconnects.
 
-    /// Begins the connect phase, or begins it again where no window followed. The worker has to send `allowance` requests, or as many as it can (`None`).
+    /// Begins the connect phase, or restarts it if no window followed. The worker then sends `allowance`
+    /// requests, or any number if `None`.
     pub(crate) fn prepare(&mut self, now_ns: u64, allowance: Option<u64>) {
         debug_assert!(matches!(self.gate, Gate::Shut | Gate::Opening { .. }));
         let mut apart_ns = 0;
@@ -390,7 +398,7 @@ impl Worker {
                 }
             }
         }
-        // Logging in takes a request's time, too.
+        // Logging in takes up to the time of a request, too.
         let more_ns = if self.users.is_empty() { 0 } else { self.settings.timeout_ns };
         self.gate =
             Gate::Opening { until_ns: now_ns + apart_ns + self.settings.connect_timeout_ns + more_ns };
@@ -402,7 +410,7 @@ impl Worker {
         self.barren_since_ns = None;
     }
 
-    /// Whether the connect phase is over: every connection is open, or the time for it is up.
+    /// Whether the connect phase is over: every connection is open, or its time limit has passed.
     pub(crate) fn is_prepared(&self, now_ns: u64) -> bool {
         match self.gate {
             Gate::Opening { until_ns } => {
@@ -412,7 +420,7 @@ impl Worker {
         }
     }
 
-    /// Opens the window. In closed loop the driver asks [`Worker::start`] for every connection then.
+    /// Opens the window. In closed loop the driver then calls [`Worker::start`] for every connection.
     pub(crate) fn open_window(&mut self, started_ns: u64, until: Until) {
         let window_ns = match until {
             Until::Elapsed(window) => in_ns(window),
@@ -427,15 +435,16 @@ impl Worker {
         self.thinking.iter_mut().for_each(Thinking::restart);
     }
 
-    /// When a driver has to be awake, whatever else happens: the window closes, or a request is due for which a connection is
-    /// free. `u64::MAX`: never.
+    /// Latest time at which the driver must wake up: the window closes, or a request is due and a connection
+    /// is free for it. `u64::MAX` means never.
     pub(crate) fn wake_ns(&self) -> u64 {
         let stop_ns = if let Gate::Sending { stop_ns, .. } = self.gate { stop_ns } else { u64::MAX };
         self.next_start_ns().min(stop_ns)
     }
 
-    /// Whether the window is over: its time is up, or all requests were sent and have ended, or none of those left
-    /// can be sent because for the time of a connect time-out no connection has been open, or for twice as long none has taken one.
+    /// Whether the window is over: its time has passed, all requests have ended, or the rest cannot be sent.
+    /// The rest cannot be sent if no connection has been open for the connect timeout, or if no open
+    /// connection has taken a request for twice that time.
     pub(crate) fn is_window_over(&self, now_ns: u64) -> bool {
         let Gate::Sending { stop_ns, .. } = self.gate else { return true };
         let all_ended = self.allowance == Some(0) && self.in_flight == 0;
@@ -443,8 +452,9 @@ impl Worker {
         now_ns >= stop_ns || all_ended || some_left && self.is_hopeless(now_ns)
     }
 
-    /// Whether no connection has been open for the time of a connect time-out; where each request opens its own, whether all
-    /// attempts of so long a time have failed. Where some are open and take nothing (HTTP/2), whether they were given up and opened anew since.
+    /// Whether no connection has been open for the connect timeout. If each request opens its own connection,
+    /// whether all attempts within that time have failed. If open connections take no requests (HTTP/2),
+    /// whether they have been abandoned and reopened since.
     fn is_hopeless(&self, now_ns: u64) -> bool {
         let limit_ns = self.settings.connect_timeout_ns;
         let (since_ns, limit_ns) = match self.settings.fresh {
@@ -455,8 +465,8 @@ impl Worker {
         since_ns.is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= limit_ns)
     }
 
-    /// Closes the window; what is in flight, or was due by now and is still to be sent, has `limit_ns` to end. What is far behind its
-    /// time is not sent any more. Returns the time at which the window ended.
+    /// Closes the window and returns the time at which it ended. Requests that are in flight, or were due and
+    /// are still to be sent, have `limit_ns` to end. Requests far behind their time are no longer sent.
     pub(crate) fn stop_sending(&mut self, now_ns: u64, limit_ns: u64) -> u64 {
         let (started_ns, stopped_ns) = match self.gate {
             Gate::Sending { started_ns, stop_ns } => (started_ns, now_ns.min(stop_ns)),
@@ -477,7 +487,8 @@ impl Worker {
         }
     }
 
-    /// Whether nothing is in flight or to be sent any more, or the time for it is up, or it cannot be sent.
+    /// Whether the drain is over: nothing is in flight or left to send, its time has passed, or the rest
+    /// cannot be sent.
     pub(crate) fn is_drained(&self, now_ns: u64) -> bool {
         let done = || self.in_flight == 0 && (!self.is_behind() || self.is_hopeless(now_ns));
         match self.gate {
@@ -486,11 +497,12 @@ impl Worker {
         }
     }
 
-    /// How long to listen, after a window of this length is drained, for what nobody asked for.
+    /// Time to listen for unexpected responses after a window of this length is drained.
     ///
-    /// A second response to a request is taken for that to the next one, as long as there is a next. After the last request it stands alone. It
-    /// comes about as late after the first as the slowest response took. HTTP/2 names the request of each response. Nothing is begun meanwhile:
-    /// what is behind its time stays unsent.
+    /// A second response to a request is mistaken for the response to the next request, if there is a next
+    /// one. After the last request it is recognisable. It arrives about as late after the first response as
+    /// the slowest response took. HTTP/2 names the request of each response. No request begins meanwhile, so
+    /// requests behind their time stay unsent.
     pub(crate) fn listen_ns(&self, window_ns: u64) -> u64 {
         let is_quiet = self.in_flight == 0 && self.alive > 0 && !self.is_behind();
         if !is_quiet || self.settings.protocol.names_requests() {
@@ -500,9 +512,9 @@ impl Worker {
         self.tally.slowest_ns().saturating_mul(2).clamp(LISTEN_MIN_NS, most_ns)
     }
 
-    /// Ends the slice: what is still in flight is entered as unfinished, what was due and not sent as unsent. Hands out the
-    /// counts but for those that its caller alone knows (times, and what the thread used), and calls `close` for each connection whose
-    /// socket the driver has to close.
+    /// Ends the slice. Requests in flight are counted as unfinished, and requests that were due but not sent
+    /// as unsent. Returns the counts, except those that only the caller knows (times and the thread's
+    /// resource use). Calls `close` for each connection whose socket the driver has to close.
     pub(crate) fn finish(&mut self, now_ns: u64, mut close: impl FnMut(usize)) -> Counts {
         let mut recorder = Recorder {
             now_ns,
@@ -534,10 +546,11 @@ impl Worker {
         Counts { connections_alive: self.alive, ..counts }
     }
 
-    /// The first connection from index `from` on whose time is up, and what to do with it. A driver walks over all
-    /// of them by `from` = the last one + 1, beginning at 0, whenever `next_due_ns` has come.
+    /// Returns the first connection from index `from` on whose time limit has passed, and the action for it.
+    /// When `next_due_ns` has come, a driver calls this with 0 and then with the last returned index + 1
+    /// until there is none.
     ///
-    /// There is no timer for a request: this walk finds when the next one is needed, usually a whole time-out later.
+    /// Requests have no timers. This scan computes the time of the next scan, usually a full timeout later.
     pub(crate) fn overdue(&mut self, from: usize, now_ns: u64) -> Option<(usize, Action)> {
         if from == 0 {
             self.next_due_ns = now_ns + self.settings.timeout_ns.min(self.settings.connect_timeout_ns);
@@ -547,7 +560,7 @@ impl Worker {
             let mut act = Action::Wait;
             if due_ns.is_some_and(|due_ns| due_ns <= now_ns) {
                 act = self.expire(index, now_ns);
-                // HTTP/2 gives up a request alone: the time of others on its connection may be up soon.
+                // HTTP/2 abandons a single request. Others on its connection may expire soon.
                 due_ns = self.connections[index].due_ns(&self.settings);
             }
             if let Some(due_ns) = due_ns.filter(|due_ns| *due_ns > now_ns) {
@@ -560,7 +573,7 @@ impl Worker {
         None
     }
 
-    /// A driver that has begun many connections at once leaves connection `index` for its next walk.
+    /// Defers connection `index` to the next scan, because the driver has begun many connections at once.
     pub(crate) fn put_off_start(&mut self, index: usize, now_ns: u64) {
         if let Stage::Closed { retry_ns } = self.connections[index].stage {
             self.connections[index].rest_until(retry_ns.max(now_ns + 1));

@@ -1,15 +1,15 @@
-//! Clocks of the kernel, in nanoseconds, and how fast a processor is just now.
+//! Clocks of the kernel, in nanoseconds, and the current speed of a processor.
 
 use std::hint::black_box;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Time since some moment before the machine started, which no setting of its clock changes.
+/// Time since an unspecified moment before the machine started, unaffected by changes of its clock.
 pub fn monotonic_ns() -> u64 {
     read_ns(ClockId::Monotonic)
 }
 
-/// Time since the machine started, suspended or not.
+/// Time since the machine started, including suspension.
 #[cfg(target_os = "linux")]
 pub(crate) fn boot_ns() -> u64 {
     read_ns(ClockId::Boottime)
@@ -25,16 +25,18 @@ fn read_ns(clock: ClockId) -> u64 {
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
-/// CPU time of a fixed piece of arithmetic, about a fifth of a millisecond; `None` where the clock does not tell.
+/// CPU time of a fixed piece of arithmetic, about a fifth of a millisecond. `None` if the clock is not
+/// available.
 ///
-/// Where the kernel shows no frequency, as in most virtual machines, it is the only sign of one that changes. Waiting for a core is not
-/// in it. The quickest of four counts: others were interrupted, or met a busy sibling.
+/// If the kernel shows no frequency, as in most virtual machines, this is the only sign of a change. It
+/// excludes waiting for a core. The fastest of four is used, because others were interrupted, or had a busy
+/// sibling.
 pub fn spin_ns() -> Option<u64> {
     (0..4).map(|_| arithmetic_ns(150_000)).filter(|ns| *ns > 0).min()
 }
 
-/// CPU time of so many multiplications, each of which needs the result of the one before, in registers alone. Shifts stand between
-/// them, so that a compiler cannot make one of several, as it does of a chain that only multiplies and adds.
+/// CPU time of a chain of `rounds` dependent multiplications, in registers only. Shifts between them prevent
+/// a compiler from merging several, as it does for a chain of only multiplications and additions.
 pub(crate) fn arithmetic_ns(rounds: u64) -> u64 {
     let begin = read_ns(ClockId::ThreadCPUTime);
     let (mut x, mut round) = (1_u64, 0);

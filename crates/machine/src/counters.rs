@@ -1,6 +1,7 @@
-//! The machine's own counters: processors, pressure, quotas, swap and TCP. Two looks give what happened between them.
+//! The machine's counters: processors, pressure, quotas, swap and TCP. The difference of two readings
+//! describes the time between them.
 //!
-//! What a text does not have reads as nothing happened. It judges nothing.
+//! Missing values count as zero. This module makes no judgements.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,13 +15,13 @@ use crate::groups::{counted, throttled_ns};
 use crate::process::{patiently, ticks_to_ns};
 use crate::sockets::parse_ports;
 
-/// Time of all processors since boot or of one of them, in ticks: user nice system idle iowait irq softirq steal. Guest time, which
-/// follows, is inside user time already.
+/// Time of all processors since boot, or of one of them, in ticks: user nice system idle iowait irq softirq
+/// steal. Guest time, which follows, is already included in user time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTicks([u64; 8]);
 
 impl CpuTicks {
-    /// Of all processors, `cpu`, or of one, `cpu3`, by `/proc/stat`. Old kernels have fewer numbers.
+    /// Parses `/proc/stat`, for all processors, `cpu`, or one, `cpu3`. Old kernels have fewer numbers.
     pub fn parse(stat: &str, name: &str) -> Option<CpuTicks> {
         let mut lines = stat.lines().map(str::split_ascii_whitespace);
         let mut words = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;
@@ -28,40 +29,40 @@ impl CpuTicks {
         Some(CpuTicks(std::array::from_fn(|_| next())))
     }
 
-    /// Of all processors now; `None` where the kernel does not say.
+    /// The current values of all processors. `None` if the kernel does not report them.
     pub fn read() -> Option<CpuTicks> {
         CpuTicks::parse(&fs::read_to_string("/proc/stat").ok()?, "cpu")
     }
 
-    /// In all.
+    /// The total.
     pub fn total(self) -> u64 {
         self.0.iter().fold(0, |sum, ticks| sum.saturating_add(*ticks))
     }
 
-    /// In which something ran that is a task. Interrupts are left out: those of a load are packets on their way, which belong to no
-    /// process.
+    /// Time in which tasks ran. Excludes interrupts, because the interrupts of a load are packets in transit,
+    /// which belong to no process.
     fn tasks(self) -> u64 {
         self.0[..3].iter().fold(0, |sum, ticks| sum.saturating_add(*ticks))
     }
 
-    /// From then until now, each for itself.
+    /// The difference from `earlier`, for each value.
     pub fn since(self, earlier: CpuTicks) -> CpuTicks {
         CpuTicks(std::array::from_fn(|at| self.0[at].saturating_sub(earlier.0[at])))
     }
 
-    /// In which a processor worked, for whomever on this machine.
+    /// Time in which a processor worked for anything on this machine.
     pub(crate) fn busy(self) -> u64 {
         self.total().saturating_sub(self.0[3].saturating_add(self.0[4]).saturating_add(self.0[7]))
     }
 
-    /// Share that the hypervisor gave to others, 0 to 1.
+    /// Share that the hypervisor gave to other guests, 0 to 1.
     pub fn steal_share(self) -> f64 {
         let total = self.total();
         if total == 0 { 0.0 } else { self.0[7] as f64 / total as f64 }
     }
 }
 
-/// What the kernel shows of a machine, as text; empty where it shows nothing.
+/// Counter files of a machine as text. Empty if the kernel does not have them.
 #[derive(Debug, Clone, Default)]
 pub struct CounterTexts {
     /// `/proc/stat`.
@@ -70,12 +71,12 @@ pub struct CounterTexts {
     pub pressure: String,
     /// `/proc/vmstat`.
     pub vmstat: String,
-    /// `cpu.stat` of each control group whose quota may hold us or the services back.
+    /// `cpu.stat` of each control group whose quota may throttle us or the services.
     pub quotas: Vec<String>,
 }
 
 impl CounterTexts {
-    /// Of this machine now. One of `quota_files` that has gone has no more to tell.
+    /// Reads this machine's files now. A removed file of `quota_files` is empty.
     pub fn read(quota_files: &[PathBuf]) -> CounterTexts {
         CounterTexts {
             stat: read("/proc/stat"),
@@ -87,11 +88,11 @@ impl CounterTexts {
 }
 
 fn read(path: impl AsRef<Path>) -> String {
-    // A look without figures, and one with, would have all since boot happen between the two.
+    // A failed read followed by a successful one would count everything since boot.
     patiently(|| fs::read_to_string(&path)).unwrap_or_default()
 }
 
-/// What a machine had counted by one moment.
+/// The counters of a machine at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
     /// Nanoseconds on that machine's CLOCK_MONOTONIC.
@@ -99,17 +100,18 @@ pub struct Look {
     all: CpuTicks,
     /// Time in which the processors that we use ran tasks.
     busy_ns: u64,
-    /// Time in which some task waited for a processor; `None` where the kernel does not say.
+    /// Time in which some task waited for a processor. `None` if the kernel does not report it.
     pressure_us: Option<u64>,
     throttled_ns: u64,
     swapped_in_pages: u64,
-    /// CPU time of Proofload itself, its wardens and generators included: read before the counters, and once more after them.
+    /// CPU time of Proofload itself, including its wardens and generators, read before the counters and again
+    /// after them.
     ours_ns: (u64, u64),
 }
 
 impl Look {
-    /// Looks now. `cpus` are those on which we and the services run; `helpers_ns` tells the CPU time of what Proofload has running for
-    /// itself.
+    /// Reads the counters now. `cpus` are the processors of Proofload and the services. `helpers_ns` returns
+    /// the CPU time of Proofload's helper processes.
     pub fn now(cpus: &[usize], quota_files: &[PathBuf], helpers_ns: impl Fn() -> u64) -> Look {
         let ours_ns = || clock::process_cpu_ns() + helpers_ns();
         let (at_ns, first) = (clock::monotonic_ns(), ours_ns());
@@ -117,7 +119,7 @@ impl Look {
         Look { ours_ns: (first, ours_ns()), ..Look::of(&texts, cpus, at_ns, 0) }
     }
 
-    /// From texts, at a moment by which Proofload itself had used so much.
+    /// From texts, with the CPU time of Proofload itself at that moment.
     pub fn of(texts: &CounterTexts, cpus: &[usize], at_ns: u64, ours_ns: u64) -> Look {
         let all = CpuTicks::parse(&texts.stat, "cpu").unwrap_or_default();
         let of_each = cpus.iter().filter_map(|cpu| CpuTicks::parse(&texts.stat, &format!("cpu{cpu}")));
@@ -133,10 +135,11 @@ impl Look {
         }
     }
 
-    /// What happened from then to `later`, in which the services of this run used `services_ns` of CPU time. What is not the whole
-    /// machine's is left for the caller.
+    /// The use from this moment to `later`, in which the services of this run used `services_ns` of CPU time.
+    /// The caller adds what does not concern the whole machine.
     pub fn until(&self, later: &Look, services_ns: u64) -> MachineUse {
-        // Ours is taken as long as can be: what we used while we looked must not be laid at others' doors.
+        // Our time is taken over the longest period, so that our use while reading is not counted as that of
+        // other processes.
         let ours_ns = later.ours_ns.1.saturating_sub(self.ours_ns.0) + services_ns;
         let elapsed_ns = later.at_ns.saturating_sub(self.at_ns);
         let waited_us = later.pressure_us.zip(self.pressure_us);
@@ -147,7 +150,7 @@ impl Look {
             throttled_ns: later.throttled_ns.saturating_sub(self.throttled_ns),
             strangers_cpu_ns: later.busy_ns.saturating_sub(self.busy_ns).saturating_sub(ours_ns),
             swapped_in_pages: later.swapped_in_pages.saturating_sub(self.swapped_in_pages),
-            // Known to the caller alone.
+            // Known only to the caller.
             idle_trials_cpu_ns: 0,
             spin_ns: None,
             tcp: None,
@@ -162,19 +165,19 @@ fn waited_us(pressure: &str) -> Option<u64> {
     line.split_ascii_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
 }
 
-/// What TCP had counted in one network since that was made, of all its sockets together.
+/// The TCP counters of one network since its creation, over all its sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpCounters(TcpUse);
 
 impl TcpCounters {
-    /// In the calling thread's network; `None` where the kernel does not say.
+    /// Reads the calling thread's network. `None` if the kernel does not report it.
     pub fn read() -> Option<TcpCounters> {
         let net = |file: &str| read(format!("/proc/thread-self/net/{file}"));
         let ports = read("/proc/sys/net/ipv4/ip_local_port_range");
         TcpCounters::of(&net("snmp"), &net("netstat"), &net("sockstat"), &ports)
     }
 
-    /// By the texts of `net/snmp`, `net/netstat`, `net/sockstat` and `ip_local_port_range`.
+    /// Parses the texts of `net/snmp`, `net/netstat`, `net/sockstat` and `ip_local_port_range`.
     pub fn of(snmp: &str, netstat: &str, sockstat: &str, ports: &str) -> Option<TcpCounters> {
         let extended = |name| value(netstat, "TcpExt:", name).unwrap_or(0);
         Some(TcpCounters(TcpUse {
@@ -188,7 +191,7 @@ impl TcpCounters {
         }))
     }
 
-    /// What was counted from then to `later`.
+    /// The difference to `later`.
     pub fn until(&self, later: &TcpCounters) -> TcpUse {
         let (then, now) = (self.0, later.0);
         TcpUse {
@@ -203,7 +206,7 @@ impl TcpCounters {
     }
 }
 
-/// A protocol has two lines: the names of its counters, and below them their values.
+/// A protocol has two lines: the names of its counters, followed by their values.
 fn value(text: &str, protocol: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(protocol));
     let (names, values) = (lines.next()?, lines.next()?);

@@ -1,6 +1,6 @@
-//! What is known of a machine, as values with units. What the kernel does not tell is `None`.
+//! Facts about a machine, as values with units. Fields are `None` if the kernel does not report them.
 //!
-//! It reads texts and must not judge: what of it is a hazard is said in [`crate::hazards`].
+//! This module parses texts and makes no judgements. [`crate::hazards`] identifies hazards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,69 +17,69 @@ use crate::sockets::parse_ports;
 use crate::texts::Texts;
 use crate::watch::Watched;
 
-/// Everything known of a machine.
+/// All facts about a machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Facts {
-    /// Processors, and which of them are ours.
+    /// Processors, and those available to this process.
     pub processors: Processors,
-    /// How fast they run.
+    /// Their frequency.
     pub frequency: Frequency,
-    /// What the machine is, and what it is part of.
+    /// The machine, its kernel and its environment.
     pub host: Host,
     /// Memory and swap.
     pub memory: Memory,
     /// Limits on descriptors, connections and ports.
     pub limits: Limits,
-    /// What this process may do.
+    /// Privileges of this process.
     pub rights: Rights,
-    /// What was asked of the kernel by those who will need it.
+    /// Results of trying features of the kernel.
     pub asked: Asked,
-    /// What was going on while it was watched; `None` where nobody watched.
+    /// Activity while the machine was watched. `None` if it was not watched.
     pub watched: Option<Watched>,
 }
 
-/// Answers that are in no file: those who use a thing ask for it. `None` was not asked.
+/// Facts that are in no file and come from trying a feature. `None` means not tried.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Asked {
     /// io_uring, for the load engine.
     pub io_uring: Option<Granted>,
     /// A link between network namespaces, for `load.network`.
     pub link: Option<Granted>,
-    /// Stacks of compiled code and of the kernel, for `--explain`. The reason of a refusal ends with what to do.
+    /// Stacks of compiled code and of the kernel, for `--explain`. The reason of a refusal ends with a hint.
     pub stacks: Option<Granted>,
-    /// Whether a control group may be made that counts CPU time.
+    /// Whether a control group that counts CPU time can be created.
     pub group_writable: Option<bool>,
-    /// Where records go.
+    /// Free space for records.
     pub storage: Option<Storage>,
-    /// Programs that were looked for, with their version if they are there.
+    /// The requested programs, with their version if they are installed.
     pub programs: Vec<(String, Option<String>)>,
 }
 
-/// The answer of whoever was asked.
+/// The result of trying a feature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Granted {
-    /// Whether it may be had.
+    /// Whether it is available.
     pub granted: bool,
-    /// Why not, where it may not.
+    /// The reason if it is not.
     pub reason: Option<String>,
 }
 
 /// A file system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Storage {
-    /// The folder asked about.
+    /// The folder in it.
     pub folder: String,
-    /// Bytes that this user may still write.
+    /// Free space for this user in bytes.
     pub free_bytes: u64,
 }
 
 impl Facts {
-    /// Reads this machine's files. Takes a few milliseconds, watches nothing and asks for nothing.
+    /// Reads this machine's files. Takes a few milliseconds, without watching the machine or trying features.
     pub fn look() -> Facts {
         Facts::of(&Texts::look())
     }
 
-    /// What these texts tell.
+    /// Parses the facts from these texts.
     pub fn of(texts: &Texts) -> Facts {
         Facts {
             processors: Processors::of(texts),
@@ -94,14 +94,14 @@ impl Facts {
 }
 
 impl Granted {
-    /// From the answer of a call.
+    /// Creates it from the result of a call.
     pub fn of<E: std::fmt::Display>(answer: Result<(), E>) -> Granted {
         Granted { granted: answer.is_ok(), reason: answer.err().map(|error| error.to_string()) }
     }
 }
 
 impl Storage {
-    /// Asks about the file system that `folder` is on; `None` where it cannot be asked.
+    /// Reads the free space of the file system of `folder`. `None` if this fails.
     pub fn of(folder: &str) -> Option<Storage> {
         let told = rustix::fs::statvfs(folder).ok()?;
         let free_bytes = told.f_bavail.saturating_mul(told.f_frsize);
@@ -111,18 +111,18 @@ impl Storage {
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// The processors of a machine, as this process has them.
+/// The processors of a machine, and those available to this process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Processors {
-    /// Name, as /proc/cpuinfo has it.
+    /// Name in /proc/cpuinfo.
     pub model: Option<String>,
-    /// Online on the machine.
+    /// Number of processors online on the machine.
     pub online: Option<usize>,
-    /// Those on which this process may run, by affinity or cpuset.
+    /// Number of processors on which this process may run, by affinity or cpuset.
     pub allowed: Option<usize>,
     /// Physical cores among the allowed ones: processors that share a core are counted once.
     pub cores: Option<usize>,
-    /// The control group of this process, as far as it bears on CPU time.
+    /// The control group of this process, as far as it concerns CPU time and memory.
     pub group: Group,
 }
 
@@ -134,7 +134,7 @@ impl Processors {
         let told = texts.get("/proc/cpuinfo").unwrap_or_default();
         let listed = told.lines().filter(|line| line.starts_with("processor")).count();
         let allowed = list(texts.field("/proc/self/status", "Cpus_allowed_list"));
-        // Distinct sets of siblings; none is known where the kernel does not tell one's.
+        // Distinct sets of siblings. None if the kernel does not report all of them.
         let siblings = |cpu: &usize| {
             Some(parse_list(&texts.line(&format!("{CPUS}/cpu{cpu}/topology/thread_siblings_list"))?))
         };
@@ -149,30 +149,30 @@ impl Processors {
     }
 }
 
-/// What v1 says where memory has no limit: the largest multiple of a page that fits. Anything near it is no limit.
+/// Version 1 reports no memory limit as the largest multiple of a page. Values near it mean no limit.
 const UNLIMITED_BYTES: u64 = 1 << 60;
 
-/// The groups of this process.
+/// Limits of the control groups of this process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Group {
-    /// The tightest quota of CPU time of this group and those around it, as far as they can be seen.
+    /// The tightest CPU quota of this group and its ancestors, as far as they are visible.
     pub quota: Option<Quota>,
-    /// The tightest limit on memory, in bytes.
+    /// The tightest memory limit, in bytes.
     pub memory_max_bytes: Option<u64>,
-    /// Folder below which a group that only counts CPU time might be made.
+    /// Folder below which a group that only counts CPU time might be created.
     pub accounts: Option<String>,
 }
 
-/// CPU time that a group may use in each period; who has used it up waits for the next.
+/// CPU time that a group may use in each period. Once it is used up, its processes wait for the next period.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Quota {
     /// CPU time per time: 1.5 is one and a half processors.
     pub processors: f64,
     /// The period, in microseconds.
     pub period_us: u64,
-    /// Periods in which the group was held back so far.
+    /// Number of periods in which the group was throttled so far.
     pub throttled: u64,
-    /// For how long in all, in nanoseconds.
+    /// Total throttled time in nanoseconds.
     pub throttled_ns: u64,
     /// The file that sets it.
     pub file: String,
@@ -192,7 +192,7 @@ impl Group {
         }
     }
 
-    /// Whether a group that counts and does nothing else may be made, as far as can be told without making one.
+    /// Whether a group that only counts can be created, as far as can be seen without creating one.
     pub fn can_account(&self) -> bool {
         let Some(folder) = &self.accounts else { return false };
         let handed_down =
@@ -212,7 +212,7 @@ fn quota(texts: &Texts, folder: &str) -> Option<Quota> {
         }
         None => (texts.number(&v1)?, texts.number(&format!("{folder}/cpu.cfs_period_us"))?, v1),
     };
-    // −1 is none.
+    // −1 means none.
     let (quota_us, period_us) =
         (u64::try_from(quota).ok()?, u64::try_from(period).ok().filter(|us| *us > 0)?);
     let told = texts.get(&format!("{folder}/cpu.stat")).unwrap_or_default();
@@ -231,7 +231,7 @@ fn memory_max(texts: &Texts, folder: &str) -> Option<u64> {
     Some(bytes).filter(|bytes| *bytes < UNLIMITED_BYTES)
 }
 
-/// What the kernel tells about frequency. A virtual machine is mostly told nothing.
+/// Frequency information of the kernel. In a virtual machine it is mostly missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Frequency {
     /// The governors in use, each once.
@@ -240,15 +240,15 @@ pub struct Frequency {
     pub driver: Option<String>,
     /// The lowest frequency of any processor, in kHz.
     pub min_khz: Option<u64>,
-    /// The highest.
+    /// The highest frequency of any processor, in kHz.
     pub max_khz: Option<u64>,
     /// Whether turbo frequencies are allowed.
     pub turbo: Option<bool>,
     /// The file that allows or forbids them.
     pub turbo_file: Option<String>,
-    /// Times since boot that a core was slowed because it was too hot, of all cores.
+    /// Number of thermal throttling events since boot, over all cores.
     pub throttled: Option<u64>,
-    /// Whether the machine runs on its battery.
+    /// Whether the machine runs on battery power.
     pub on_battery: Option<bool>,
 }
 
@@ -269,7 +269,7 @@ impl Frequency {
     }
 }
 
-/// Whether turbo is on, and the file that says so. The two drivers say it the other way round.
+/// Whether turbo is on, and the file that controls it. The two drivers use opposite values.
 fn turbo(texts: &Texts) -> Option<(bool, &'static str)> {
     let no_turbo = "/sys/devices/system/cpu/intel_pstate/no_turbo";
     let boost = "/sys/devices/system/cpu/cpufreq/boost";
@@ -277,8 +277,8 @@ fn turbo(texts: &Texts) -> Option<(bool, &'static str)> {
     pstate.or_else(|| texts.number(boost).map(|on| (on != 0, boost)))
 }
 
-/// On its battery is a machine that has one which is discharging, and no mains online. A mouse has a battery, too, of the
-/// scope `Device`.
+/// Whether the machine runs on battery: it has one that is discharging, and no mains supply online. A mouse
+/// has a battery too, with the scope `Device`.
 fn on_battery(texts: &Texts) -> Option<bool> {
     const SUPPLIES: &str = "/sys/class/power_supply";
     let is = |name: &str, file: &str, value: &str| {
@@ -298,25 +298,25 @@ const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0";
 pub struct Host {
     /// Kernel release.
     pub kernel: Option<String>,
-    /// Under which hypervisor it runs, as far as that tells its name; `None` is none that shows itself.
+    /// The hypervisor's name, if known. `None` if none is visible.
     pub hypervisor: Option<String>,
-    /// In which kind of container this process is; `None` is none that shows itself.
+    /// The kind of container of this process. `None` if none is visible.
     pub container: Option<String>,
-    /// Share of all CPU time since boot that the hypervisor gave to others, 0 to 1.
+    /// Share of all CPU time since boot that the hypervisor gave to other guests, 0 to 1.
     pub steal_share: Option<f64>,
-    /// The clock that the kernel reads.
+    /// The clock source in use.
     pub clock: Option<String>,
-    /// The clocks that it could read.
+    /// The available clock sources.
     pub clocks: Vec<String>,
-    /// Nodes of memory.
+    /// Number of NUMA nodes.
     pub nodes: Option<usize>,
-    /// Whether the kernel moves memory between them by itself.
+    /// Whether the kernel moves memory between NUMA nodes automatically.
     pub numa_balancing: Option<bool>,
     /// Load average over one minute.
     pub load_average: Option<f64>,
-    /// Random addresses for programs: 0 none, 1 without the heap, 2 all.
+    /// Address space randomisation: 0 none, 1 without the heap, 2 full.
     pub address_layout: Option<i64>,
-    /// What the kernel does about each flaw of these processors that it knows.
+    /// The kernel's mitigation of each known processor vulnerability.
     pub flaws: BTreeMap<String, String>,
 }
 
@@ -343,7 +343,7 @@ impl Host {
     }
 }
 
-/// The flag that processors show their guests; a name where firmware or clocks tell one.
+/// The hypervisor flag of the processor, with a name if firmware or clocks show one.
 fn hypervisor(texts: &Texts, clocks: &str) -> Option<String> {
     let flags = texts.field("/proc/cpuinfo", "flags").unwrap_or_default();
     let flagged = flags.split(' ').any(|flag| flag == "hypervisor");
@@ -372,7 +372,7 @@ fn name_of_hypervisor(texts: &Texts, clocks: &str) -> Option<&'static str> {
     first_in(&VENDORS, &vendor).or(xen).or_else(|| first_in(&CLOCK_NAMES, clocks))
 }
 
-/// The name in the first row of a table whose part is in a text.
+/// The name of the first row whose part occurs in the text.
 fn first_in(table: &[(&str, &'static str)], text: &str) -> Option<&'static str> {
     table.iter().find(|(part, _)| text.contains(part)).map(|(_, name)| *name)
 }
@@ -396,15 +396,15 @@ fn container(texts: &Texts) -> Option<&'static str> {
 /// Memory of the machine, in bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Memory {
-    /// All there is.
+    /// Total memory.
     pub total_bytes: Option<u64>,
-    /// What programs can have without swapping, as the kernel estimates it.
+    /// Memory available to programs without swapping, as estimated by the kernel.
     pub available_bytes: Option<u64>,
-    /// Room for swapped pages.
+    /// Swap space.
     pub swap_bytes: Option<u64>,
-    /// How much of it is taken.
+    /// Used swap space.
     pub swapped_bytes: Option<u64>,
-    /// How readily the kernel swaps, 0 to 200.
+    /// The kernel's swappiness, 0 to 200.
     pub swappiness: Option<i64>,
     /// Transparent huge pages: `always`, `madvise` or `never`.
     pub huge_pages: Option<String>,
@@ -422,7 +422,7 @@ impl Memory {
             swap_bytes: swap,
             swapped_bytes: swap.zip(free).map(|(swap, free)| swap.saturating_sub(free)),
             swappiness: texts.number("/proc/sys/vm/swappiness"),
-            // The one in brackets is in force: `always [madvise] never`.
+            // The value in brackets is active: `always [madvise] never`.
             huge_pages: pages.and_then(|line| Some(line.split_once('[')?.1.split_once(']')?.0.to_owned())),
         }
     }
@@ -432,31 +432,31 @@ fn kilobytes(text: &str) -> Option<u64> {
     text.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Limits of this process and of the network it is in.
+/// Limits of this process and of its network.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Limits {
-    /// Open descriptors that this process may have, and those it starts.
+    /// Soft limit of open descriptors, for this process and its children.
     pub files_soft: Option<u64>,
-    /// Up to where it may raise that itself; `u64::MAX` is no limit.
+    /// Hard limit, up to which the soft one can be raised. `u64::MAX` means no limit.
     pub files_hard: Option<u64>,
-    /// Connections that may wait to be accepted, whatever a service asks for.
+    /// Maximum length of an accept queue, regardless of what a service requests.
     pub somaxconn: Option<i64>,
-    /// Half-open connections that may wait.
+    /// Maximum number of half-open connections.
     pub syn_backlog: Option<i64>,
-    /// Local ports that the kernel may give to connections, first and last.
+    /// Local ports that the kernel assigns to connections, first and last.
     pub ports: Option<(u16, u16)>,
-    /// Whether a port in TIME_WAIT may be used again: 0 no, 1 yes, 2 on loopback.
+    /// Whether a port in TIME_WAIT may be reused: 0 no, 1 yes, 2 on loopback.
     pub time_wait_reuse: Option<i64>,
-    /// Connections that the packet filter keeps track of; `None` where it keeps none.
+    /// Connections tracked by the packet filter. `None` if it tracks none.
     pub conntrack: Option<Conntrack>,
 }
 
 /// The table of tracked connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Conntrack {
-    /// In it now.
+    /// Current number of entries.
     pub count: i64,
-    /// Room in all.
+    /// Maximum number of entries.
     pub max: i64,
 }
 
@@ -478,25 +478,26 @@ impl Limits {
     }
 }
 
-/// Soft and hard limit on open files.
+/// Soft and hard limit of open files.
 fn files(texts: &Texts) -> Option<(u64, u64)> {
     crate::process::parse_files_limits(&texts.get("/proc/self/limits")?)
 }
 
-/// Rights and the switches that restrict them.
+/// Privileges, and the settings that restrict them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Rights {
     /// Whether this process is root.
     pub root: Option<bool>,
-    /// Whether it has CAP_PERFMON or CAP_SYS_ADMIN, which is of no use outside of the first user namespace.
+    /// Whether it has CAP_PERFMON or CAP_SYS_ADMIN, which has no effect outside of the initial user
+    /// namespace.
     pub perfmon: Option<bool>,
-    /// `kernel.perf_event_paranoid`: up to 1 lets everyone profile with the kernel's part, 2 without it.
+    /// `kernel.perf_event_paranoid`: up to 1 all users may profile including the kernel, with 2 without it.
     pub perf_event_paranoid: Option<i64>,
     /// `kernel.kptr_restrict`: 0 shows the kernel's symbols.
     pub kptr_restrict: Option<i64>,
-    /// `kernel.io_uring_disabled`: 0 for nobody, 1 for most, 2 for all.
+    /// `kernel.io_uring_disabled`: 0 enabled, 1 disabled for most users, 2 disabled for all.
     pub io_uring_disabled: Option<i64>,
-    /// Whether a filter stands before this process's system calls, as in a container.
+    /// Whether this process's system calls are filtered, as in a container.
     pub filtered: Option<bool>,
 }
 
@@ -504,7 +505,7 @@ const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_PERFMON: u64 = 1 << 38;
 
 impl Rights {
-    /// What these texts tell.
+    /// Parses the rights from these texts.
     pub fn of(texts: &Texts) -> Rights {
         let status = |name: &str| texts.field("/proc/self/status", name);
         let user = |ids: String| Some(ids.split_ascii_whitespace().nth(1)? == "0");

@@ -1,4 +1,4 @@
-//! Files that are kept: never half, and for nobody else.
+//! Private files that are written completely or not at all.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, DirEntry, OpenOptions, Permissions};
@@ -12,19 +12,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tempfile::TempDir;
 
-/// What is written is written in seconds: what is older was left by somebody who was killed in the middle.
+/// Writing takes seconds, so older temporary files were left by a process that was killed.
 const LEFT: Duration = Duration::from_secs(3600);
 const END: &str = ".new";
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
-/// Makes a folder that nobody else may enter, with the folders above it. One that is there already becomes private: older versions made
-/// folders that others could read.
+/// Creates a folder that is private to this user, with its parents. An existing one becomes private: older
+/// versions created folders that others could read.
 ///
 /// # Errors
-/// If the folder belongs to another user, is a symbolic link or no folder, or cannot be made.
+/// Returns an error if the folder belongs to another user, is a symbolic link or no folder, or cannot be
+/// created.
 pub fn private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-    // By its descriptor: between two looks at a path another user may exchange what it names.
+    // By its descriptor, because another user could exchange the target of a path between two calls.
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let folder = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let found = folder.metadata()?;
@@ -36,28 +37,28 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
     if found.mode() & 0o077 == 0 { Ok(()) } else { folder.set_permissions(Permissions::from_mode(0o700)) }
 }
 
-/// Makes a folder with the mode 0700 in the system's folder for temporary files, and in `/dev/shm` where a container can write nowhere
-/// else. Dropping it removes it.
+/// Creates a folder with the mode 0700 in the system's temporary folder, or in `/dev/shm` if a container can
+/// write nowhere else. Dropping it removes it.
 ///
 /// # Errors
-/// If neither place takes it.
+/// Returns an error if both fail.
 pub fn temporary_folder() -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     let private = builder.permissions(Permissions::from_mode(0o700));
     private.tempdir().or_else(|_| private.tempdir_in("/dev/shm"))
 }
 
-/// Writes a file that only this user may read, whole or not at all. What was there by its name is replaced, also a link. Of several who
-/// write it at once the last one is right.
+/// Writes a file that only this user may read, completely or not at all. Replaces an existing file or link of
+/// this name. Of several concurrent writers the last one wins.
 ///
 /// # Errors
-/// What the system says; what was there stays then.
+/// Returns the system's error. The existing file is then unchanged.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(".");
     remove_left(path, &name);
-    // A name that nobody else has, nor ever had: it is removed, or renamed, by its writer alone.
+    // A unique name, so that only its writer renames or removes it.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let number = BEGUN.fetch_add(1, Ordering::Relaxed);
     name.push(format!("{}-{}-{number}{END}", process::id(), now.as_nanos()));
@@ -67,7 +68,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written.inspect_err(|_| _ = fs::remove_file(&made))
 }
 
-/// Removes what begins so beside a file and was never finished.
+/// Removes unfinished files with this prefix beside a file.
 fn remove_left(path: &Path, begin: &OsStr) {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_left = |entry: &DirEntry| {
@@ -94,7 +95,7 @@ mod tests {
         let (file, in_the_way) = (folder.join("page"), folder.join("folder"));
         fs::create_dir_all(in_the_way.join("full")).unwrap();
         assert!(write_whole(&in_the_way, b"new").is_err(), "a folder is in its way");
-        // One was killed an hour ago, and one is at it.
+        // One writer was killed an hour ago, and one is still writing.
         for (name, age) in [(".page.1-1.new", LEFT * 2), (".page.2-2.new", LEFT / 2)] {
             let left = File::create(folder.join(name)).unwrap();
             left.set_modified(SystemTime::now() - age).unwrap();

@@ -1,8 +1,9 @@
-//! Git, so that whatever the caller's shell says it answers about the repository that a directory lies in, in English, and runs no program
-//! that this repository chose.
+//! Runs git so that, regardless of the caller's shell, it answers about the repository of a directory, in
+//! English, and runs no program chosen by this repository.
 //!
-//! A repository may come from anywhere, with its own settings in `.git/config`. Settings that name programs are taken from the user's and the
-//! system's settings alone. docs/security.md lists them, and a test holds the list.
+//! A repository may come from anywhere, with its own settings in `.git/config`. Settings that name programs
+//! are taken only from the user's and the system's settings. docs/security.md lists them, and a test checks
+//! the list.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use crate::programs::{OUTPUT_BYTES_MAX, command, output_of, run};
 
-/// Variables that point git, or npm, somewhere else than to where they run. Git sets them for its hooks, npm for its scripts.
+/// Variables that redirect git or npm to another directory. Git sets them for its hooks, npm for its scripts.
 pub const ELSEWHERE: [&str; 11] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -30,8 +31,8 @@ pub const ELSEWHERE: [&str; 11] = [
     "npm_config_local_prefix",
 ];
 
-/// Variables of git that stay: which settings are the user's, and how far git looks for a repository. All others may point elsewhere, name
-/// programs, or change what git prints.
+/// Variables of git that are kept: the user's settings, and the limits of the search for a repository. All
+/// others may point elsewhere, name programs, or change the output.
 const KEPT: [&str; 6] = [
     "GIT_CEILING_DIRECTORIES",
     "GIT_CONFIG_COUNT",
@@ -40,11 +41,12 @@ const KEPT: [&str; 6] = [
     "GIT_CONFIG_SYSTEM",
     "GIT_DISCOVERY_ACROSS_FILESYSTEM",
 ];
-/// The beginnings of the names of some more: settings of the user's that are given as variables.
+/// Prefixes of further kept variables: the user's settings given as variables.
 const KEPT_ALL: [&str; 2] = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
 
-/// Hooks are programs, file system monitors daemons that stay, and a collection of garbage would run on in the background while services are
-/// measured. A folder that only looks like a bare repository is none: any commit may contain one, with settings of its own.
+/// Hooks are programs, file system monitors are daemons that stay, and garbage collection would continue in
+/// the background during the measurement. A folder that looks like a bare repository is ignored: any commit
+/// may contain one, with its own settings.
 const SETTINGS: [&str; 6] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -54,7 +56,8 @@ const SETTINGS: [&str; 6] = [
     "submodule.recurse=false",
 ];
 
-/// The last words of settings that name a program, of git's own and of Git LFS, which reads the same settings.
+/// The last words of settings that name a program, for git itself and for Git LFS, which reads the same
+/// settings.
 const PROGRAMS: [&str; 21] = [
     "alternaterefscommand",
     "askpass",
@@ -81,27 +84,31 @@ const PROGRAMS: [&str; 21] = [
 /// The programs of a filter.
 const FILTER: [&str; 3] = ["clean", "smudge", "process"];
 
-/// Time to list the settings.
+/// Timeout for listing the settings.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Time to compare the files with the commit. A repository where this takes longer is described without its commit.
+/// Timeout for comparing the files with the commit. If it expires, the repository is described without its
+/// commit.
 const COMPARE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A comparison of files with a commit that runs nothing. Working trees of submodules are left out: each has settings of its own.
+/// A comparison of files with a commit that runs no programs. Working trees of submodules are excluded,
+/// because each has its own settings.
 pub const GIT_DIFF: [&str; 4] = ["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
 
-/// What happens to files for which only the repository's own settings have a filter.
+/// The handling of files whose filter is defined only in the repository's own settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filters {
-    /// They are taken as they are.
+    /// The files are taken unfiltered.
     Skipped,
-    /// They cannot be had: git fails, and names the file and the filter.
+    /// The files are not available: git fails, and names the file and the filter.
     Required,
 }
 
-/// Git in a directory; its command is to be added. It runs no program that the repository there names, and fetches nothing.
+/// A git command for a directory, to which arguments are added. It runs no program named by the repository,
+/// and fetches nothing.
 ///
 /// # Errors
-/// If git cannot be started. Of the kind [`io::ErrorKind::Other`], in git's own words, if it does not list its settings.
+/// Returns an error if git cannot be started, or of the kind [`io::ErrorKind::Other`], with git's message, if
+/// it does not list its settings.
 pub fn git(directory: &Path, filters: Filters) -> io::Result<Command> {
     let list = ["config", "--list", "--includes", "--show-scope", "-z"];
     let listed = run(plain(directory).args(list), PATIENCE)?;
@@ -109,7 +116,7 @@ pub fn git(directory: &Path, filters: Filters) -> io::Result<Command> {
     if !listed.status.success() {
         return Err(io::Error::other(String::from_utf8_lossy(&listed.stderr).trim().to_owned()));
     }
-    // Of a list without its end nobody knows what is missing.
+    // The missing part of a truncated list is unknown.
     if listed.stdout.len() >= OUTPUT_BYTES_MAX {
         return Err(io::Error::other("the settings of git are larger than any that are read"));
     }
@@ -120,7 +127,8 @@ pub fn git(directory: &Path, filters: Filters) -> io::Result<Command> {
     Ok(command)
 }
 
-/// The commit that is checked out in a directory, in short, with `+` behind it where files differ from it; `None` where git does not tell.
+/// The checked out commit of a directory, abbreviated, with `+` appended if files differ from it. `None` if
+/// git fails.
 pub fn commit_of(directory: &Path) -> Option<String> {
     let git = || git(directory, Filters::Skipped).ok();
     let commit = output_of(git()?.args(["rev-parse", "--verify", "--short=12", "HEAD"]))?;
@@ -132,14 +140,14 @@ pub fn commit_of(directory: &Path) -> Option<String> {
     }
 }
 
-/// Git in a directory, with all that is the same for every repository.
+/// Git in a directory, with the settings common to all repositories.
 fn plain(directory: &Path) -> Command {
     let mut command = command("git");
     for (name, _) in env::vars_os().filter(|(name, _)| is_left_out(name)) {
         command.env_remove(name);
     }
-    // Messages in English; no question to anyone; no lock taken for the sake of speed. Nothing is fetched: a partial clone gets what it lacks
-    // by whatever program its settings name.
+    // Messages in English, no prompts, no optional locks. Nothing is fetched: a partial clone would get
+    // missing objects with a program named by its settings.
     command.envs([("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")]);
     command.envs([("GIT_ALLOW_PROTOCOL", ""), ("GIT_NO_LAZY_FETCH", "1")]);
     command.arg("--no-pager").arg("-C").arg(directory);
@@ -152,27 +160,28 @@ fn is_left_out(variable: &OsStr) -> bool {
     begins(&"GIT_") && !KEPT.iter().any(|kept| variable == *kept) && !KEPT_ALL.iter().any(begins)
 }
 
-/// Gives a command a setting.
+/// Adds a setting to a command.
 fn set(command: &mut Command, index: usize, (name, value): (&[u8], &[u8])) {
     let text = |parts: &[&[u8]]| OsString::from_vec(parts.concat());
     if !name.contains(&b'=') {
         command.arg("-c").arg(text(&[name, b"=", value]));
         return;
     }
-    // A name with `=` in it can only be given by a variable, which git knows since 2.31. An older one refuses the flag.
+    // A name with `=` can only be given by a variable, which git supports since 2.31. An older version
+    // rejects the flag.
     let variable = format!("PROOFLOAD_GIT_{index}");
     command.arg(text(&[b"--config-env=", name, b"=", variable.as_bytes()])).env(variable, text(&[value]));
 }
 
-/// A setting as git lists it.
+/// A setting as listed by git.
 struct Listed<'a> {
-    /// Whether it is the repository's own.
+    /// Whether it comes from the repository itself.
     is_own: bool,
     name: &'a [u8],
     value: &'a [u8],
 }
 
-/// `local NUL name LF value NUL`, again and again. What has no value has no line feed.
+/// Parses repeated `local NUL name LF value NUL`. A setting without a value has no line feed.
 fn entries(listed: &[u8]) -> Vec<Listed<'_>> {
     let mut parts = listed.split(|byte| *byte == 0);
     let mut entries = Vec::new();
@@ -185,16 +194,17 @@ fn entries(listed: &[u8]) -> Vec<Listed<'_>> {
     entries
 }
 
-/// A setting's name without its last word, and that word.
+/// Splits a setting's name into its last word and the part before it.
 fn split(name: &[u8]) -> (&[u8], &[u8]) {
     let dot = name.iter().rposition(|byte| *byte == b'.').unwrap_or(0);
     (&name[..dot], name.get(dot + 1..).unwrap_or_default())
 }
 
-/// What every setting that names a program and is the repository's own is in its place: the user's or the system's value, or none.
+/// Replacements for the repository's own settings that name a program: the user's or the system's value, or
+/// none.
 fn overrides(listed: &[u8], filters: Filters) -> Vec<(Vec<u8>, Vec<u8>)> {
     let entries = entries(listed);
-    // A file that is included is none, and git refuses a flag that includes one from nowhere.
+    // An included file is no program, and git rejects a flag that includes one without a location.
     let includes =
         |name: &[u8]| [&b"include."[..], b"includeif."].iter().any(|begin| name.starts_with(begin));
     let is_word = |name: &[u8]| PROGRAMS.iter().any(|word| word.as_bytes() == split(name).1);
@@ -208,7 +218,7 @@ fn overrides(listed: &[u8], filters: Filters) -> Vec<(Vec<u8>, Vec<u8>)> {
         }
     }
     let of_filter = |driver: &[u8], word: &str| [driver, b".", word.as_bytes()].concat();
-    // No more than it names: a filter with a process of no name runs neither of its other programs.
+    // Only the programs it names: a filter with an empty process runs neither of its other programs.
     let users = |name: &[u8]| {
         let last = entries.iter().rfind(|entry| !entry.is_own && entry.name == name);
         last.map_or_else(Vec::new, |entry| entry.value.to_vec())
@@ -219,7 +229,7 @@ fn overrides(listed: &[u8], filters: Filters) -> Vec<(Vec<u8>, Vec<u8>)> {
     let without: Vec<_> = without.map(|driver| (of_filter(driver, "required"), required.to_vec())).collect();
     let named = names.into_iter().map(|name| {
         let value = users(&name);
-        // Newer versions of git have hooks as settings, and refuse one without a command.
+        // Newer versions of git have hooks as settings, and reject one without a command.
         let value = if value.is_empty() && name.starts_with(b"hook.") { b"true".to_vec() } else { value };
         (name, value)
     });
@@ -271,7 +281,7 @@ mod tests {
         let (ours, other) = (make("ours"), make("other"));
         let monitor = format!("touch {}", place.join("started").display());
         assert!(asked(&ours).args(["config", "core.fsmonitor", &monitor]).status().unwrap().success());
-        // The environment of a hook of the other repository: this very test, run again in it.
+        // The environment of a hook of the other repository: this test, run again in it.
         if std::env::var_os("GIT_DIR").is_none() {
             let this = std::env::current_exe().unwrap();
             let mut again = Command::new(this);

@@ -1,6 +1,6 @@
-//! Control groups: which ones a process is in, and what their files tell of CPU time and memory.
+//! Control groups of processes, with their CPU time and memory.
 //!
-//! They come in two versions, often side by side. Both are read; nothing is made or written.
+//! There are two versions, often in parallel. Both are read. Nothing is created or written.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,21 +13,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::process::{Stat, everyone, names, patiently, text};
 
-/// A hierarchy of groups, as it is mounted here.
+/// A control group hierarchy, as mounted here.
 #[derive(Debug, Clone)]
 pub(crate) struct Hierarchy {
     mount: MountInfo,
     unified: bool,
 }
 
-/// The hierarchies that a text of `/proc/PID/mountinfo` has.
+/// The hierarchies in a text of `/proc/PID/mountinfo`.
 pub(crate) fn hierarchies(mounts: &str) -> Vec<Hierarchy> {
     let mounts = mounts.lines().filter_map(|line| MountInfo::from_line(line).ok());
     let groups = mounts.filter(|mount| matches!(mount.fs_type.as_str(), "cgroup" | "cgroup2"));
     groups.map(|mount| Hierarchy { unified: mount.fs_type == "cgroup2", mount }).collect()
 }
 
-/// What is mounted in a folder or on it, as this process sees it.
+/// A mount point in a folder or on it, as visible to this process.
 pub fn mounted_in(folder: &Path) -> Option<PathBuf> {
     let (folder, mounts) = (folder.canonicalize().ok()?, text(std::process::id(), "mountinfo"));
     let mut points = mounts.lines().filter_map(|line| Some(MountInfo::from_line(line).ok()?.mount_point));
@@ -35,13 +35,13 @@ pub fn mounted_in(folder: &Path) -> Option<PathBuf> {
 }
 
 impl Hierarchy {
-    /// Whether it is one of version 1 with this controller.
+    /// Whether it is a version 1 hierarchy with this controller.
     fn has(&self, controller: &str) -> bool {
         !self.unified && self.mount.super_options.contains_key(controller)
     }
 
-    /// The folder of a process's group by its `/proc/PID/cgroup`, and those above it up to the mount: in a container the outer ones
-    /// cannot be seen. Empty where this hierarchy does not show the group.
+    /// The folder of a process's group by its `/proc/PID/cgroup`, and its ancestors up to the mount. In a
+    /// container the outer ones are not visible. Empty if this hierarchy does not show the group.
     pub fn folders(&self, groups: &str) -> Vec<PathBuf> {
         let Ok(ProcessCGroups(groups)) = ProcessCGroups::from_read(groups.as_bytes()) else {
             return Vec::new();
@@ -51,23 +51,25 @@ impl Hierarchy {
             false => !group.controllers.is_empty() && group.controllers.iter().all(|name| self.has(name)),
         });
         let below = own.and_then(|own| Path::new(&own.pathname).strip_prefix(&self.mount.root).ok());
-        // What lies above our own namespace of groups is told by a way up, which leads nowhere in this mount.
+        // A group above our own cgroup namespace is shown as a path with `..`, which is not within this
+        // mount.
         let is_shown = |below: &&Path| !below.components().any(|part| part == Component::ParentDir);
         let Some(below) = below.filter(is_shown) else { return Vec::new() };
-        // Put together anew, for to join nothing leaves a slash at the end.
+        // Rebuilt from components, because joining an empty path leaves a trailing slash.
         let own: PathBuf = self.mount.mount_point.join(below).components().collect();
         let top = &self.mount.mount_point;
         own.ancestors().take_while(|folder| folder.starts_with(top)).map(Path::to_owned).collect()
     }
 }
 
-/// The files `cpu.stat` of the control groups that this process is in and of all groups above them, as far as they can be seen: a quota
-/// may be set on any of them, by whoever made it. Empty where groups are not mounted.
+/// The files `cpu.stat` of this process's control groups and all their visible ancestors, because any of them
+/// may have a quota. Empty if no groups are mounted.
 pub fn quota_files() -> Vec<PathBuf> {
     quota_files_around(&[std::process::id()])
 }
 
-/// Those around these processes and not around us: of a container, of what systemd has started, of what put itself into a group.
+/// The files around these processes but not around us: of a container, of a systemd unit, of a process's own
+/// group.
 pub fn quota_files_beside(pids: &[u32]) -> Vec<PathBuf> {
     let ours = quota_files();
     quota_files_around(pids).into_iter().filter(|file| !ours.contains(file)).collect()
@@ -76,27 +78,29 @@ pub fn quota_files_beside(pids: &[u32]) -> Vec<PathBuf> {
 fn quota_files_around(pids: &[u32]) -> Vec<PathBuf> {
     let groups: Vec<String> = pids.iter().map(|pid| text(*pid, "cgroup")).collect();
     let mut files = quota_files_of(&text(std::process::id(), "mountinfo"), &groups);
-    // Processes are in one group together, and a hierarchy may be mounted at several places.
+    // Processes may share a group, and a hierarchy may be mounted in several places.
     let mut seen = HashSet::new();
     files.retain(|file| fs::metadata(file).is_ok_and(|file| seen.insert((file.dev(), file.ino()))));
     files
 }
 
-/// The same by the texts of `/proc/self/mountinfo` and of each process's `/proc/PID/cgroup`, whether or not the files are there.
+/// The same from the texts of `/proc/self/mountinfo` and of each process's `/proc/PID/cgroup`, whether or not
+/// the files exist.
 fn quota_files_of(mounts: &str, groups: &[String]) -> Vec<PathBuf> {
     let limiting = hierarchies(mounts).into_iter().filter(|one| one.unified || one.has("cpu"));
     let folders = limiting.flat_map(|one| groups.iter().flat_map(move |groups| one.folders(groups)));
     folders.map(|folder| folder.join("cpu.stat")).collect()
 }
 
-/// For how long quotas have held processes back so far, by these files, in nanoseconds. One that has gone has no more to tell.
+/// Total time that quotas have throttled processes so far, by these files, in nanoseconds. A removed file
+/// counts as zero.
 pub fn held_back_ns(quota_files: &[PathBuf]) -> u64 {
     let now = |file: &PathBuf| patiently(|| fs::read_to_string(file)).unwrap_or_default();
     quota_files.iter().map(|file| throttled_ns(&now(file))).sum()
 }
 
-/// The group of a process in each hierarchy that counts CPU time and does not divide it, by its `mountinfo` and `cgroup`: version 2, whose
-/// groups can be killed at once, then `cpuacct` without `cpu`.
+/// The groups of a process in hierarchies that count CPU time without dividing it, by its `mountinfo` and
+/// `cgroup`. Version 2 comes first, whose groups can be killed at once, then `cpuacct` without `cpu`.
 pub fn counting(mounts: &str, groups: &str) -> Vec<ControlGroup> {
     let counting = |one: &Hierarchy| one.unified || one.has("cpuacct") && !one.has("cpu");
     let mut found: Vec<ControlGroup> = groups_in(mounts, groups, counting).map(|(group, _)| group).collect();
@@ -104,7 +108,7 @@ pub fn counting(mounts: &str, groups: &str) -> Vec<ControlGroup> {
     found
 }
 
-/// The group of a process in each of these hierarchies, and whether there is one above it.
+/// The group of a process in each of these hierarchies, and whether it has a parent.
 fn groups_in(
     mounts: &str,
     groups: &str,
@@ -116,15 +120,17 @@ fn groups_in(
     })
 }
 
-/// The group that counts the CPU time of a process and of others in it, if any does but the one at the top, which counts all.
+/// The group that counts the CPU time of a process and others in it. Excludes the root group, which counts
+/// everything.
 pub fn of(pid: u32) -> Option<ControlGroup> {
     let (mounts, groups) = (text(std::process::id(), "mountinfo"), text(pid, "cgroup"));
     let found = groups_in(&mounts, &groups, |one| one.unified || one.has("cpuacct"));
-    // Where both versions are there, engines use the older one.
+    // If both versions exist, engines use the older one.
     found.filter(|(_, is_below)| *is_below).map(|(group, _)| group).min_by_key(|group| group.unified)
 }
 
-/// Whether pods of any of these UIDs run on this machine, also those of a cluster in containers (kind, minikube).
+/// Whether pods with any of these UIDs run on this machine, including pods of a cluster in containers (kind,
+/// minikube).
 pub fn have_pods_here<'a>(uids: impl IntoIterator<Item = &'a str>) -> bool {
     let uids: Vec<&str> = uids.into_iter().filter(|uid| !uid.is_empty()).collect();
     let is_in_one = |stat: &Stat| {
@@ -134,23 +140,23 @@ pub fn have_pods_here<'a>(uids: impl IntoIterator<Item = &'a str>) -> bool {
     !uids.is_empty() && everyone().iter().any(is_in_one)
 }
 
-/// Kubelets name the control group of a pod by its UID, in which systemd wants `_` for `-`.
+/// Kubelets name the control group of a pod by its UID, in which systemd requires `_` for `-`.
 fn is_of_pod(groups: &str, uid: &str) -> bool {
     [uid, &uid.replace('-', "_")].iter().any(|uid| groups.contains(&format!("pod{uid}")))
 }
 
-/// One group, by its folder.
+/// A control group, by its folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlGroup {
     /// Its folder in a hierarchy that counts CPU time.
     pub folder: PathBuf,
-    /// Whether that is of version 2.
+    /// Whether it is of version 2.
     pub unified: bool,
 }
 
 impl ControlGroup {
-    /// CPU time of all processes that are or were in the group, in nanoseconds. That of a thread running this moment is up to a
-    /// scheduler tick (1 to 10 ms) old.
+    /// CPU time of all processes that are or were in the group, in nanoseconds. The part of a currently
+    /// running thread is up to a scheduler tick (1 to 10 ms) old.
     pub fn cpu_ns(&self) -> Option<u64> {
         match self.unified {
             true => Some(counted(&self.read("cpu.stat")?, "usage_usec")? * 1000),
@@ -158,7 +164,7 @@ impl ControlGroup {
         }
     }
 
-    /// Numbers of the processes in it and in the groups below it.
+    /// PIDs of the processes in it and in its subgroups.
     pub fn members(&self) -> Vec<u32> {
         let list = self.read("cgroup.procs").unwrap_or_default();
         let mut members: Vec<u32> = list.lines().filter_map(|line| line.parse().ok()).collect();
@@ -180,8 +186,8 @@ pub(crate) fn counted(text: &str, name: &str) -> Option<u64> {
     value.trim().parse().ok()
 }
 
-/// For how long a group was held back so far, by its `cpu.stat`: nanoseconds as `throttled_time` (version 1), microseconds as
-/// `throttled_usec` (version 2). 0 without a quota.
+/// The throttled time of a group by its `cpu.stat`: nanoseconds as `throttled_time` (version 1), microseconds
+/// as `throttled_usec` (version 2). 0 without a quota.
 pub(crate) fn throttled_ns(cpu_stat: &str) -> u64 {
     let in_us = || counted(cpu_stat, "throttled_usec").map(|us| us.saturating_mul(1000));
     counted(cpu_stat, "throttled_time").or_else(in_us).unwrap_or(0)
@@ -227,7 +233,7 @@ mod tests {
         assert_eq!(found(mount, "0::/pods/one/app\n"), of_app);
         assert!(found(mount, "0::/elsewhere\n").is_empty());
         assert!(found("", "0::/\n").is_empty() && found(mount, "garbage").is_empty());
-        // In a container that shows the host's processes, of one beside it.
+        // In a container that shows the host's processes, the group of a neighbour.
         let own = "30 23 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
         assert!(found(own, "0::/../docker-4f2a.scope\n").is_empty());
     }

@@ -1,6 +1,6 @@
-//! What of the facts will hurt a measurement, what one should know, and what is fine; with figures, and what to do.
-//!
-//! Pure. A hazard whose facts are not known is not told: silence is better than a guess. It must not print.
+//! Hazards: facts that impair a measurement, facts worth knowing, and facts that are fine, with figures and
+//! remedies. || Pure. A hazard with unknown facts is omitted, because silence is better than a guess. This
+//! module prints nothing.
 
 use model::Grade::{Fine, Note, Warning};
 use model::quantity::{count, decimal, many, share};
@@ -12,16 +12,17 @@ mod limits;
 
 use limits::{accept_queue, accounts, conntrack, io_uring, link, open_files, ports, profiles, programs};
 
-/// One thing about a machine that measurements depend on, by its name. Its grade is a warning where it makes figures wrong or intervals much
-/// wider, a note where it bears on what a result is worth or on what can be measured here.
+/// A property of a machine that measurements depend on, by name. Its grade is a warning if it falsifies
+/// figures or widens intervals much. It is a note if it limits the meaning of results or the possible
+/// measurements.
 pub type Hazard = Finding<&'static str>;
 
-/// How grave something is, what was seen of it, and what to do about it; `None` where nothing is known of it.
+/// The grade, the evidence and the remedy. `None` if the facts are unknown.
 type Told = Option<(Grade, Evidence, Remedy)>;
 
 type Look = fn(&Facts) -> Told;
 
-/// Each thing that is looked at, in the order in which those of one grade are told.
+/// All checks, in the order in which hazards of one grade are reported.
 const ALL: [(&str, Look); 30] = [
     ("processors", processors),
     ("quota", quota),
@@ -55,7 +56,7 @@ const ALL: [(&str, Look); 30] = [
     ("programs", programs),
 ];
 
-/// All that can be said, the gravest first.
+/// All hazards, most severe first.
 pub fn all(facts: &Facts) -> Vec<Hazard> {
     let of = |(name, look): &(&'static str, Look)| {
         look(facts).map(|(grade, evidence, remedy)| Hazard::new(*name, grade, evidence, remedy))
@@ -65,7 +66,7 @@ pub fn all(facts: &Facts) -> Vec<Hazard> {
     hazards
 }
 
-/// A remedy is told only where there is something to mend.
+/// Creates a result. A remedy is included only if there is something to fix.
 fn told(grade: Grade, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Told {
     let remedy = if grade == Fine { "".into() } else { remedy.into() };
     Some((grade, evidence.into(), remedy))
@@ -75,7 +76,7 @@ fn fine(evidence: impl Into<Evidence>) -> Told {
     told(Fine, evidence, "")
 }
 
-/// The grade of a figure that is the worse the more it is: a note above `know`, a warning above `bad`.
+/// The grade of a figure for which more is worse: a note above `know`, a warning above `bad`.
 fn above(value: f64, know: f64, bad: f64) -> Grade {
     if value > bad {
         Warning
@@ -86,7 +87,7 @@ fn above(value: f64, know: f64, bad: f64) -> Grade {
     }
 }
 
-/// The grade of one that is the worse the less it is: a note below `know`, a warning below `bad`.
+/// The grade of a figure for which less is worse: a note below `know`, a warning below `bad`.
 fn below(value: f64, know: f64, bad: f64) -> Grade {
     above(-value, -know, -bad)
 }
@@ -95,15 +96,15 @@ fn by(remedy: impl Into<Remedy>, command: impl Into<std::borrow::Cow<'static, st
     remedy.into().by(command)
 }
 
-/// Processors from which generator and services no longer press each other: one for the generator, one for a service, one for
-/// what else the machine does.
+/// Number of processors from which generator and services do not compete: one for the generator, one for a
+/// service, one for other work of the machine.
 const PLENTY: f64 = 3.0;
-/// Processors below which generator and services have to share one.
+/// Number of processors below which generator and services have to share one.
 const APART: f64 = 2.0;
-/// Cores from which a sibling of the generator's processor is left idle.
+/// Number of cores from which a sibling of the generator's processor is left idle.
 const CORES_APART: usize = 3;
 
-/// Enough of them, for a generator and services that do not press each other.
+/// Whether there are enough processors for a generator and services without competition.
 fn processors(facts: &Facts) -> Told {
     let seen = &facts.processors;
     let all = seen.allowed.or(seen.online)? as f64;
@@ -123,10 +124,10 @@ fn processors(facts: &Facts) -> Told {
     told(below(usable, PLENTY, APART), evidence, remedy)
 }
 
-/// A quota of CPU time: who has used it up stands still for the rest of the period.
+/// A CPU quota: a group that has used it up stops for the rest of the period.
 fn quota(facts: &Facts) -> Told {
     let Some(quota) = &facts.processors.group.quota else {
-        // Only where the processors were read is their silence an answer.
+        // A missing quota is known only if the processors were read.
         return facts.processors.allowed.and_then(|_| fine("none on CPU time"));
     };
     let (times, long) = (many(quota.throttled, "time"), Quantity::ns(quota.throttled_ns));
@@ -145,7 +146,7 @@ fn siblings(facts: &Facts) -> Told {
     let (cores, allowed) = (facts.processors.cores?, facts.processors.allowed?);
     let processors = many(allowed as u64, "processor");
     if cores >= allowed {
-        // A guest sees what its host makes it see.
+        // A guest sees only what its host shows.
         let guest = facts.host.hypervisor.as_ref().map_or("", |_| ", as the hypervisor tells");
         return fine(format!("{processors}, each a core of its own{guest}"));
     }
@@ -181,7 +182,7 @@ fn governor(facts: &Facts) -> Told {
     told(grade, evidence, by(remedy, "cpupower frequency-set -g performance"))
 }
 
-/// Frequencies that hold only as long as the processor is cool and few cores work.
+/// Frequencies that hold only while the processor is cool and few cores work.
 fn turbo(facts: &Facts) -> Told {
     if !facts.frequency.turbo? {
         return fine("off");
@@ -210,15 +211,15 @@ fn battery(facts: &Facts) -> Told {
     }
 }
 
-/// Processors' worth of other work above which it presses on a measurement: a fifth of what one service uses.
+/// Processors used by other work above which a measurement is impaired: a fifth of the use of one service.
 const OTHERS_BAD: f64 = 0.20;
-/// Below this it is what an idle machine does anyway.
+/// Below this it is the normal activity of an idle machine.
 const OTHERS_KNOW: f64 = 0.05;
-/// Load average for each processor above which the machine was not quiet within the last minute.
+/// Load average per processor above which the machine was not quiet within the last minute.
 const LOAD_QUIET: f64 = 0.5;
-/// Spread of one and the same work above which the processor's speed is not one figure.
+/// Variation of identical work above which the processor's speed is not constant.
 const SPIN_CV_KNOW: f64 = 0.02;
-/// And above which it is noise that a comparison will feel.
+/// Variation above which it is noise that affects a comparison.
 const SPIN_CV_BAD: f64 = 0.10;
 
 fn others(facts: &Facts) -> Told {
@@ -250,16 +251,17 @@ fn spin(facts: &Facts) -> Told {
     told(above(spin.cv, SPIN_CV_KNOW, SPIN_CV_BAD), evidence, remedy)
 }
 
-/// Share of the CPU time that went to other guests above which slices are disturbed: that of the check `steal`, on records.
+/// Share of CPU time given to other guests above which slices are disturbed: the limit of the check `steal`
+/// on records.
 const STEAL_BAD: f64 = 0.02;
-/// Below this a share since boot is what a quiet host shows, too.
+/// Below this a share since boot is normal for a quiet host.
 const STEAL_KNOW: f64 = 0.005;
-/// What the load engine takes: waits of less than a millisecond.
+/// Required by the load engine for waits of less than a millisecond.
 const KERNEL_MIN: (u32, u32) = (5, 11);
 /// Clocks that are read without a system call.
 const CLOCKS_FAST: [&str; 4] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
 
-/// Time that the hypervisor gave to others.
+/// Time that the hypervisor gave to other guests.
 fn steal(facts: &Facts) -> Told {
     let boot = facts.host.steal_share?;
     let watched = facts.watched.as_ref();
@@ -280,7 +282,7 @@ fn steal(facts: &Facts) -> Told {
 
 fn hypervisor(facts: &Facts) -> Told {
     let Some(name) = &facts.host.hypervisor else {
-        // A kernel that tells nothing at all is no bare metal.
+        // A kernel that reports nothing at all is not bare metal.
         return facts.processors.model.as_ref().and_then(|_| fine("none: bare metal"));
     };
     let remedy = "neighbours share caches, memory and frequency, which no counter in here shows; compare variants of one run, and do \
@@ -320,7 +322,7 @@ fn clock(facts: &Facts) -> Told {
     told(if slow { Warning } else { Note }, evidence, remedy)
 }
 
-/// Several memories, one of which is near.
+/// Several NUMA nodes, one of which is local.
 fn numa(facts: &Facts) -> Told {
     let nodes = facts.host.nodes?;
     if nodes < 2 {
@@ -335,7 +337,7 @@ fn numa(facts: &Facts) -> Told {
     told(Note, evidence, by(remedy, "numactl --cpunodebind=0 --membind=0 proofload run experiment.toml"))
 }
 
-/// Random addresses, which blocks of fresh processes average over.
+/// Address space randomisation, over which blocks of fresh processes average.
 fn address_layout(facts: &Facts) -> Told {
     if facts.host.address_layout? > 0 {
         return fine("random: blocks of fresh processes average over it");
@@ -356,7 +358,8 @@ fn kernel(facts: &Facts) -> Told {
     told(grade, format!("Linux {release}"), remedy)
 }
 
-/// What the kernel does about the processors' flaws. A remark: it should stay as it is where the service will run so.
+/// Mitigations of processor vulnerabilities. Only a remark, because they should stay on if the service will
+/// run with them.
 fn mitigations(facts: &Facts) -> Told {
     let flaws = &facts.host.flaws;
     let all = Some(flaws.len()).filter(|all| *all > 0)?;
@@ -370,15 +373,16 @@ fn mitigations(facts: &Facts) -> Told {
     })
 }
 
-/// Memory below which a service and a generator with some thousand connections may push each other into swap.
+/// Available memory below which a service and a generator with some thousand connections may cause swapping.
 const AVAILABLE_BAD_BYTES: u64 = 512 << 20;
-/// Memory below which services of several workers may.
+/// Available memory below which services with several workers may cause swapping.
 const AVAILABLE_KNOW_BYTES: u64 = 2 << 30;
-/// What an idle machine has swapped out is less than this.
+/// An idle machine has swapped out less than this.
 const SWAPPED_KNOW_BYTES: u64 = 64 << 20;
-/// Room below which a record may not find its place: some 100 kB a block, and logs of up to a few megabytes a service.
+/// Free space below which a record may not fit: some 100 kB per block, and logs of up to a few megabytes per
+/// service.
 const FREE_BAD_BYTES: u64 = 256 << 20;
-/// Room below which prepared data, such as two gigabytes of JSON, may not.
+/// Free space below which prepared data, such as two gigabytes of JSON, may not fit.
 const FREE_KNOW_BYTES: u64 = 4 << 30;
 
 fn bytes(bytes: u64) -> Quantity {
@@ -402,7 +406,7 @@ fn memory(facts: &Facts) -> Told {
     )
 }
 
-/// Pages that were swapped out come back in the middle of a request.
+/// Swapped pages are read back in the middle of a request.
 fn swap(facts: &Facts) -> Told {
     let (room, used) = (facts.memory.swap_bytes?, facts.memory.swapped_bytes?);
     if room == 0 {
@@ -416,7 +420,7 @@ fn swap(facts: &Facts) -> Told {
     told(grade, evidence, by(remedy, "swapoff -a"))
 }
 
-/// Pages that the kernel puts together behind the programs' back.
+/// Huge pages that the kernel assembles in the background.
 fn huge_pages(facts: &Facts) -> Told {
     let mode = facts.memory.huge_pages.as_deref()?;
     let remedy = "whether a heap gets them depends on how memory lies at its start, so equal processes differ in memory and speed; \

@@ -1,13 +1,16 @@
-//! What about this machine bears on a measurement: facts read from the kernel, and the hazards among them.
+//! Properties of this machine that affect a measurement: facts read from the kernel, and the hazards among
+//! them.
 //!
 //! ```text
 //! /proc, /sys ──► Texts ──► Facts ──► hazards: name, grade, evidence, remedy
 //!                             ▲
 //!           two watched seconds, and what others asked the kernel for
 //! ```
-//! All kernel files are understood here and nowhere else, also those of single processes, sockets and control groups.
-//! Everything behind [`Texts`] is pure, so that a kept text of another machine is judged as this one. It changes nothing on
-//! the machine but [`write_whole`]'s files and [`private_folder`]s, and must not know what an experiment is: whether a run was hurt is told by the checks of its record.
+//! All kernel files are parsed here and nowhere else, including files of single processes, sockets and
+//! control groups. Everything behind [`Texts`] is pure, so that a stored text of another machine is judged
+//! like this one. This crate changes nothing on the machine except [`write_whole`]'s files and
+//! [`private_folder`]s. It does not know experiments: the checks of a record decide whether a run was
+//! affected.
 
 pub mod clock;
 mod counters;

@@ -1,6 +1,7 @@
-//! Processes as `/proc` shows them: who each is, whose child, what it was started with, what it has used.
+//! Processes as shown by `/proc`: identity, parent, arguments and environment, and resource use.
 //!
-//! It reads. What a process is to a run is said elsewhere; nothing is kept between calls but what the kernel can do.
+//! Read-only. The role of a process in a run is determined elsewhere. Between calls, only the kernel's
+//! capabilities are cached.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
@@ -18,27 +19,28 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-/// A process, told apart by its start from a later one that has the same number.
+/// The identity of a process. The start time distinguishes it from a later one with the same PID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ProcessId {
-    /// Its number.
+    /// Its PID.
     pub pid: u32,
     /// Its start in clock ticks since boot.
     pub start_ticks: u64,
 }
 
 impl ProcessId {
-    /// Of a process that is there now.
+    /// The identity of a running process.
     pub fn of(pid: u32) -> Option<ProcessId> {
         Stat::read(pid).map(|stat| stat.id)
     }
 
-    /// Whether this very process is still there and has not ended.
+    /// Whether this process still exists and has not exited.
     pub fn is_alive(self) -> bool {
         Stat::read(self.pid).is_some_and(|stat| stat.id == self && stat.is_alive())
     }
 
-    /// Whether this very process has ended. Of one that `/proc` hides from this user (`hidepid`) nobody can tell: it counts as there.
+    /// Whether this process has exited. If `/proc` hides it from this user (`hidepid`), this is unknown, and
+    /// it counts as existing.
     pub fn is_gone(self) -> bool {
         match Stat::read(self.pid) {
             Some(stat) => stat.id != self || !stat.is_alive(),
@@ -47,44 +49,44 @@ impl ProcessId {
     }
 }
 
-/// Whether the kernel has given a number away, also to a process that may not be seen.
+/// Whether a PID is in use, including by a process that is hidden.
 fn is_taken(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
-/// What of `/proc/PID/stat` is used; times in clock ticks.
+/// The used fields of `/proc/PID/stat`. Times are in clock ticks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stat {
-    /// Who it is.
+    /// Its identity.
     pub id: ProcessId,
-    /// Its name: 15 bytes of its own choice, whatever they are.
+    /// Its name: up to 15 arbitrary bytes.
     pub name: String,
     /// Its state: `R`, `S`, `Z`.
     pub state: char,
-    /// Number of its parent.
+    /// PID of its parent.
     pub ppid: u32,
     /// Its process group.
     pub process_group: u32,
     /// Its session.
     pub session: u32,
-    /// Faults that had to read from disk.
+    /// Faults that required reading from disk.
     pub major_faults: u64,
-    /// The same of its children that ended and were waited for, and of theirs.
+    /// The same for its reaped children, and recursively for theirs.
     pub children_major_faults: u64,
     /// User and system time.
     pub cpu_ticks: u64,
-    /// The same of its children that ended and were waited for, and of theirs.
+    /// The same for its reaped children, and recursively for theirs.
     pub children_cpu_ticks: u64,
 }
 
 impl Stat {
-    /// `None`: there is no such process any more.
+    /// Reads the process's stat file. `None` if it no longer exists.
     pub fn read(pid: u32) -> Option<Stat> {
         Stat::parse(&patiently(|| fs::read(format!("/proc/{pid}/stat"))).ok()?)
     }
 
-    /// From the whole text of `/proc/PID/stat`, or of a thread's.
+    /// Parses the full text of `/proc/PID/stat`, or of a thread's.
     pub fn parse(text: &[u8]) -> Option<Stat> {
         let raw = RawStat::from_read(text).ok()?;
         let number = |value: i32| u32::try_from(value).ok();
@@ -103,19 +105,20 @@ impl Stat {
         })
     }
 
-    /// Whether it still runs anything: an ended process that its parent has not waited for yet does not.
+    /// Whether it can still run. An exited process that its parent has not reaped cannot.
     pub fn is_alive(&self) -> bool {
         !matches!(self.state, 'Z' | 'X')
     }
 }
 
-/// A file of a process, such as `status` or `task/7/comm`; empty where that is gone, or not ours to look into.
+/// A file of a process, such as `status` or `task/7/comm`. Empty if the process is gone, or access is denied.
 pub fn text(pid: u32, file: &str) -> String {
     let bytes = patiently(|| fs::read(format!("/proc/{pid}/{file}"))).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Soft and hard limit on the open files of a process; `None` where it is gone, or not ours to look into. No limit is `u64::MAX`.
+/// Soft and hard limit of a process's open files. `None` if it is gone, or access is denied. `u64::MAX` means
+/// no limit.
 pub fn files_limits(pid: u32) -> Option<(u64, u64)> {
     parse_files_limits(&text(pid, "limits"))
 }
@@ -127,20 +130,20 @@ pub(crate) fn parse_files_limits(limits: &str) -> Option<(u64, u64)> {
     values.next().zip(values.next())
 }
 
-/// What follows `name` and a colon, in the first line that begins so.
+/// The text after `name` and a colon, in the first line that begins with them.
 pub fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| Some(line.strip_prefix(name)?.trim_start().strip_prefix(':')?.trim()))
 }
 
-/// The number that a field begins with, in kB where a kB follows; 0 where there is none.
+/// The leading number of a field, in kB if followed by kB. 0 if there is none.
 pub fn number(text: &str, name: &str) -> u64 {
     let value = field(text, name).unwrap_or_default();
     value.split_ascii_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// What a thread has used and waited for, in nanoseconds; `None` where it is gone.
+/// CPU time and waiting time of a thread, in nanoseconds. `None` if it is gone.
 ///
-/// Kernels without CONFIG_SCHED_INFO tell its CPU time in clock ticks, and nothing of waiting.
+/// Kernels without CONFIG_SCHED_INFO report CPU time in clock ticks, and no waiting time.
 pub fn thread_cpu_and_wait_ns(pid: u32, thread: u32) -> Option<(u64, u64)> {
     let folder = format!("/proc/{pid}/task/{thread}");
     let schedule = patiently(|| fs::read(format!("{folder}/schedstat"))).ok();
@@ -151,22 +154,22 @@ pub fn thread_cpu_and_wait_ns(pid: u32, thread: u32) -> Option<(u64, u64)> {
     }
 }
 
-/// Nothing: only Linux tells it of other processes.
+/// Always `None`, because only Linux reports this for other processes.
 #[cfg(not(target_os = "linux"))]
 pub fn cpu_ns(_pid: u32) -> Option<u64> {
     None
 }
 
-/// CPU time that a process has used, with its ended threads; `None` if it is gone.
+/// CPU time of a process, including its exited threads. `None` if it is gone.
 ///
-/// The clock of the process, in nanoseconds. The part of a thread that runs this moment is up to a scheduler tick (1 to
-/// 10 ms) old.
+/// Reads the process's clock, in nanoseconds. The part of a currently running thread is up to a scheduler
+/// tick old (1 to 10 ms).
 #[cfg(target_os = "linux")]
 pub fn cpu_ns(pid: u32) -> Option<u64> {
     let pid = i32::try_from(pid).ok()?;
     let mut clock = 0;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: both calls write to the one variable whose address they get.
+    // SAFETY: both calls write only to the variable whose address they get.
     let read = unsafe {
         libc::clock_getcpuclockid(pid, &raw mut clock) == 0 && libc::clock_gettime(clock, &raw mut time) == 0
     };
@@ -174,20 +177,20 @@ pub fn cpu_ns(pid: u32) -> Option<u64> {
     read.then_some(seconds * 1_000_000_000 + nanos)
 }
 
-/// Nothing: only Linux tells it of other processes.
+/// Always `None`, because only Linux reports this for other processes.
 #[cfg(not(target_os = "linux"))]
 pub fn age(_pid: u32) -> Option<Duration> {
     None
 }
 
-/// How long ago a process was started; `None` if it is gone.
+/// Time since a process was started. `None` if it is gone.
 #[cfg(target_os = "linux")]
 pub fn age(pid: u32) -> Option<Duration> {
     let started_ns = ticks_to_ns(Stat::read(pid)?.id.start_ticks);
     Some(Duration::from_nanos(crate::clock::boot_ns().saturating_sub(started_ns)))
 }
 
-/// Clock ticks, in which `/proc` counts time, as nanoseconds.
+/// Converts clock ticks, the unit of `/proc`, to nanoseconds.
 pub fn ticks_to_ns(ticks: u64) -> u64 {
     // SAFETY: takes no pointer and changes nothing.
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
@@ -195,9 +198,9 @@ pub fn ticks_to_ns(ticks: u64) -> u64 {
     ticks * (1_000_000_000 / per_second)
 }
 
-/// The arguments of a process, without empty ones at the end; none of one that is gone or has ended.
+/// The arguments of a process, without trailing empty ones. Empty if it is gone or has exited.
 pub fn argv(pid: u32) -> Vec<String> {
-    // Those who write a title fill the rest with zeros.
+    // Programs that set a title pad it with zeros.
     let line = text(pid, "cmdline");
     let line = line.trim_end_matches('\0');
     if line.is_empty() { Vec::new() } else { line.split('\0').map(str::to_owned).collect() }
@@ -212,17 +215,17 @@ pub fn describe(pid: u32) -> String {
     format!("{} (pid {pid})", model::text::cut(&command, 80))
 }
 
-/// The variables that a process was started with.
+/// The environment of a process at its start.
 #[derive(Debug, Clone, Default)]
 pub struct Environ(Vec<u8>);
 
 impl Environ {
-    /// `None`: it may not be read, or the process is gone.
+    /// Reads the environment. `None` if access is denied, or the process is gone.
     pub fn read(pid: u32) -> Option<Environ> {
         patiently(|| fs::read(format!("/proc/{pid}/environ"))).ok().map(Environ)
     }
 
-    /// Those that `wanted` chooses.
+    /// The variables selected by `wanted`.
     pub fn variables(&self, wanted: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
         let variables = self.0.split(|byte| *byte == 0).filter_map(|entry| {
             let entry = String::from_utf8_lossy(entry);
@@ -232,27 +235,27 @@ impl Environ {
         variables.collect()
     }
 
-    /// Whether a title has been written over its beginning. Redis does so, and leaves the end as it was: a variable that was at
-    /// the beginning is then not missing, but hidden.
+    /// Whether a process title has overwritten its beginning. Redis does this, and leaves the end unchanged.
+    /// A variable at the beginning is then hidden, not missing.
     pub fn is_written_over(&self) -> bool {
         let first = self.0.split(|byte| *byte == 0).next().unwrap_or_default();
         !first.contains(&b'=')
     }
 }
 
-/// The file that a process runs; `None` where that may not be known. ` (deleted)` follows where it was replaced.
+/// The file that a process runs. `None` if access is denied. Ends with ` (deleted)` if it was replaced.
 pub fn program(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
 
-/// The CPUs that a thread may run on, by its number: of a process the first one; empty if it is gone.
+/// The CPUs that a thread may run on, by its ID. A PID denotes the first thread. Empty if it is gone.
 pub fn cpus(pid: u32) -> Vec<usize> {
     parse_list(field(&text(pid, "status"), "Cpus_allowed_list").unwrap_or_default())
 }
 
-/// Reads the kernel's form of a set of numbers, `0-3,8`. What is no number is left out.
+/// Parses the kernel's form of a set of numbers, `0-3,8`. Invalid parts are ignored.
 pub fn parse_list(text: &str) -> Vec<usize> {
-    /// More than any kernel has processors or nodes, so that no text takes long.
+    /// More processors or nodes than any kernel has, to limit the time for any text.
     const LONGEST: usize = 1 << 14;
     let mut numbers = Vec::new();
     for part in text.trim().split(',') {
@@ -264,28 +267,28 @@ pub fn parse_list(text: &str) -> Vec<usize> {
     numbers
 }
 
-/// Whether a process is in our own namespaces of PIDs and of time, where a number and a start mean the same process to it and to us.
+/// Whether a process is in our PID and time namespaces, so that its PID and start time have the same meaning.
 pub fn is_numbered_as_we_are(pid: u32) -> bool {
     namespaces(&pid.to_string()) == namespaces("self")
 }
 
-/// Where that is so: this machine until it is started again, and our namespaces. Another place has another text.
+/// Identifies the scope of PIDs and start times: this boot of this machine, and our namespaces.
 pub fn place_of_numbers() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     format!("{boot}{:?}", namespaces("self"))
 }
 
-/// Of PIDs and of time; `None` where the kernel has none, or does not tell.
+/// The PID and time namespaces of a process. `None` if the kernel has none, or access is denied.
 fn namespaces(pid: &str) -> [Option<PathBuf>; 2] {
     ["pid", "time"].map(|kind| fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok())
 }
 
-/// Numbers of the threads of a process.
+/// Thread IDs of a process.
 pub fn threads(pid: u32) -> Vec<u32> {
     numbered(&format!("/proc/{pid}/task"))
 }
 
-/// Every process that may be seen.
+/// All visible processes.
 pub fn everyone() -> Vec<Stat> {
     numbered("/proc").into_iter().filter_map(Stat::read).collect()
 }
@@ -295,17 +298,17 @@ fn numbered<T: FromStr>(folder: &str) -> Vec<T> {
     names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect()
 }
 
-/// The names of what is in a folder.
+/// The names of a folder's entries.
 pub(crate) fn names(folder: &Path) -> io::Result<Vec<OsString>> {
     patiently(|| fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect())
 }
 
-/// What the system lacks for a moment. A process that is not seen then would be missing in a figure.
+/// Temporary errors of the system. A process that is missed because of them would be missing in a figure.
 const PASSING: [Errno; 5] = [Errno::INTR, Errno::IO, Errno::MFILE, Errno::NFILE, Errno::NOMEM];
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Reads again where that may help.
+/// Retries a read after a temporary error.
 pub(crate) fn patiently<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 1..TRIES {
         match read() {
@@ -318,22 +321,22 @@ pub(crate) fn patiently<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Resul
     read()
 }
 
-/// Every descendant of `root`, parents before their children; ended ones that nobody has waited for are among them.
+/// All descendants of `root`, parents before their children, including exited ones that were not reaped.
 ///
-/// A look at a tree in motion is never exact; whoever needs certainty asks again until nothing is left.
+/// A snapshot of a changing tree is never exact. For certainty, repeat it until nothing is left.
 pub fn descendants(root: u32) -> Vec<Stat> {
     descendants_until(root, None)
 }
 
-/// The same, but none that is not found by then: among hundreds that never rest a look may take many seconds.
+/// The same with a deadline: among hundreds of changing processes a scan may take many seconds.
 pub fn descendants_until(root: u32, until: Option<Instant>) -> Vec<Stat> {
-    /// Whether the kernel was built with CONFIG_PROC_CHILDREN. Without it all of `/proc` has to be read.
+    /// Whether the kernel was built with CONFIG_PROC_CHILDREN. Otherwise all of `/proc` has to be read.
     static LISTS_CHILDREN: OnceLock<bool> = OnceLock::new();
     let lists = || fs::exists("/proc/thread-self/children").unwrap_or(false);
     if *LISTS_CHILDREN.get_or_init(lists) { by_children(root, until) } else { by_parents(root, &everyone()) }
 }
 
-/// More processes are not followed in one look: those who fork and end as fast as we look would be followed for ever.
+/// Maximum processes per scan. Processes that fork and exit as fast as the scan would be followed forever.
 const SEEN_MAX: usize = 10_000;
 
 fn by_children(root: u32, until: Option<Instant>) -> Vec<Stat> {
@@ -352,14 +355,14 @@ fn by_children(root: u32, until: Option<Instant>) -> Vec<Stat> {
                 waiting.extend(children(pid));
             }
         }
-        // Those whose parent ended while we looked have moved up to `root`, which adopts orphans.
+        // Orphans of parents that exited during the scan have moved up to `root`, which adopts them.
         waiting = children(root).into_iter().filter(|pid| !seen.contains(pid)).collect();
     }
     found
 }
 
-/// Children of a process; none where the kernel does not list them. A child belongs to the thread that started it, so each thread has its
-/// own list.
+/// Children of a process. Empty if the kernel does not list them. A child belongs to the thread that started
+/// it, so each thread has its own list.
 pub fn children(pid: u32) -> Vec<u32> {
     let list = |thread: u32| text(pid, &format!("task/{thread}/children"));
     let lists: String = threads(pid).into_iter().map(list).collect();
@@ -370,7 +373,7 @@ pub fn children(pid: u32) -> Vec<u32> {
 pub fn by_parents(root: u32, all: &[Stat]) -> Vec<Stat> {
     let (mut found, mut generation, mut seen) = (Vec::new(), vec![root], HashSet::from([root]));
     while !generation.is_empty() {
-        // Each once: where numbers are given away anew while all are looked at, two may seem to be each other's parent.
+        // Each once: if PIDs are reused during the scan, two processes may seem to be each other's parent.
         let is_new = |stat: &&Stat| generation.contains(&stat.ppid) && seen.insert(stat.id.pid);
         let children: Vec<Stat> = all.iter().filter(is_new).cloned().collect();
         generation = children.iter().map(|stat| stat.id.pid).collect();

@@ -1,5 +1,5 @@
-//! Programs that are asked something, such as runtimes for their version. Of runtimes only those that answer at once and do nothing else are
-//! asked. Git has a file of its own.
+//! Runs programs that are queried, such as runtimes for their version. Only runtimes that answer at once and
+//! do nothing else are queried. Git has its own module.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,22 +13,23 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-/// Variables through which code in a CI job acts on the job: files whose lines the runner of GitHub Actions obeys, and tokens that GitHub
-/// and GitLab make for the job. A final `_` stands for all names that begin so. Credentials that a workflow names itself (`NPM_TOKEN`) are
-/// not listed: builds need them, and only their owner knows which.
+/// Variables through which code in a CI job can act on the job: files that the runner of GitHub Actions
+/// evaluates, and tokens that GitHub and GitLab create for the job. A final `_` stands for all names with
+/// this prefix. Credentials that a workflow names itself (`NPM_TOKEN`) are not listed: builds need them, and
+/// only their owner knows which.
 pub const CI_VARIABLES: &str = "GITHUB_ENV GITHUB_PATH GITHUB_OUTPUT GITHUB_STATE GITHUB_STEP_SUMMARY ACTIONS_RUNTIME_ ACTIONS_ID_TOKEN_ \
     ACTIONS_CACHE_ ACTIONS_RESULTS_ GITHUB_TOKEN GH_TOKEN GITHUB_ENTERPRISE_TOKEN GH_ENTERPRISE_TOKEN CI_JOB_TOKEN CI_JOB_JWT CI_JOB_JWT_ \
     CI_REGISTRY_PASSWORD CI_DEPLOY_PASSWORD CI_DEPENDENCY_PROXY_PASSWORD CI_REPOSITORY_URL";
 
-/// Whether a variable of this name is one of [`CI_VARIABLES`].
+/// Whether a variable with this name is one of [`CI_VARIABLES`].
 pub fn is_ci_variable(name: &str) -> bool {
     let matches = |known: &str| name == known || known.ends_with('_') && name.starts_with(known);
     CI_VARIABLES.split_whitespace().any(matches)
 }
 
-/// A command with the environment of this process, but without [`CI_VARIABLES`]. All programs are started with it that run code of the
-/// experiment or of a repository, wardens and so all services among them. Git, `ssh` and `kubectl`, which act with the user's own
-/// credentials, are not.
+/// A command with the environment of this process, but without [`CI_VARIABLES`]. Used for all programs that
+/// run code of the experiment or of a repository, including wardens and so all services. Not used for Git,
+/// `ssh` and `kubectl`, which act with the user's own credentials.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     let names = env::vars_os().map(|(name, _)| name);
@@ -42,35 +43,36 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
 const RUNTIMES: [&str; 9] = ["node", "bun", "deno", "python3", "ruby", "php", "java", "nginx", "haproxy"];
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// How often a child is looked at that is about to end.
+/// Poll interval for a child that is about to exit.
 const END_LOOK_AGAIN: Duration = Duration::from_millis(1);
-/// Most that is kept of what a program prints on each of its outputs.
+/// Maximum stored output of a program, for each of its outputs.
 pub(crate) const OUTPUT_BYTES_MAX: usize = 64 << 20;
 const READS_MAX: usize = 64;
 
-/// Version of a runtime, by its name or path; `None` where it is not there, or none that may be asked.
+/// Version of a runtime, by its name or path. `None` if it is not installed, or not on the list.
 pub fn version_of(program: &str) -> Option<String> {
     let name = Path::new(program).file_name()?.to_str()?;
     if !RUNTIMES.contains(&name) {
         return None;
     }
-    // These know only the short form, and nginx answers on stderr.
+    // These support only the short form, and nginx answers on stderr.
     let flag = if matches!(name, "nginx" | "haproxy") { "-v" } else { "--version" };
     let answer = output_of(command(program).arg(flag))?;
     Some(answer.strip_prefix("nginx version: nginx/").unwrap_or(&answer).to_owned())
 }
 
-/// First line of what a program prints, if it ends well and within five seconds.
+/// First line of a program's output, if it exits successfully within five seconds.
 pub fn output_of(command: &mut Command) -> Option<String> {
     let output = run(command, PATIENCE).ok().flatten().filter(|output| output.status.success())?;
     let said = if output.stdout.is_empty() { output.stderr } else { output.stdout };
     Some(String::from_utf8_lossy(&said).lines().next().unwrap_or_default().trim().to_owned())
 }
 
-/// What a command prints, if it ends well in time; else why not, or the last line of what it complains.
+/// The output of a command, if it exits successfully in time. Otherwise the reason, or the last line of its
+/// errors.
 ///
 /// # Errors
-/// In words.
+/// Returns a message.
 pub fn answer_of(command: &mut Command, patience: Duration) -> Result<String, String> {
     let ran = run(command, patience).map_err(|error| error.to_string())?;
     let output = ran.ok_or_else(|| format!("no answer within {} s", patience.as_secs()))?;
@@ -81,16 +83,16 @@ pub fn answer_of(command: &mut Command, patience: Duration) -> Result<String, St
     Err(complaint.trim().lines().last().map_or_else(|| output.status.to_string(), str::to_owned))
 }
 
-/// Runs a command without input to its end, and with it whatever it leaves in its process group; `None` where that did not come in
-/// time. More than 64 MiB of what it prints is not kept, and who else holds its pipes is not waited for.
+/// Runs a command without input until it exits, then kills the rest of its process group. `None` if it timed
+/// out. Output beyond 64 MiB is dropped, and other holders of its pipes are not waited for.
 ///
 /// # Errors
-/// If it cannot be started or waited for.
+/// Returns an error if it cannot be started or waited for.
 pub fn run(command: &mut Command, patience: Duration) -> io::Result<Option<Output>> {
     run_keeping(command, patience, OUTPUT_BYTES_MAX)
 }
 
-/// The same with another limit of what is kept of each output.
+/// The same with another limit for each output.
 ///
 /// # Errors
 /// As [`run`].
@@ -100,7 +102,8 @@ pub fn run_keeping(
     bytes_max: usize,
 ) -> io::Result<Option<Output>> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    // SAFETY: prctl(2) is async-signal-safe, and the closure does nothing else. It ends with us, as it no longer does by Ctrl-C.
+    // SAFETY: prctl(2) is async-signal-safe, and the closure does nothing else. The child exits with us,
+    // because Ctrl-C no longer reaches it.
     #[cfg(target_os = "linux")]
     unsafe {
         command.pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?))
@@ -111,7 +114,7 @@ pub fn run_keeping(
     let deadline = Instant::now() + patience;
     let ended = loop {
         let ended = has_ended(group)?;
-        // What it printed before it ended is in the pipes.
+        // Output from before the exit is in the pipes.
         out.drain(bytes_max);
         err.drain(bytes_max);
         if ended || Instant::now() >= deadline {
@@ -119,13 +122,13 @@ pub fn run_keeping(
         }
         thread::sleep(LOOK_AGAIN);
     };
-    // Before it is reaped: its number may be another's afterwards.
+    // Before it is reaped, because its PID may be reused afterwards.
     let _ = group.map(|group| kill_process_group(group, Signal::KILL));
     let status = child.wait()?;
     Ok(ended.then_some(Output { status, stdout: out.bytes, stderr: err.bytes }))
 }
 
-/// How a child ended, if it does within this time; `look` is its `try_wait`.
+/// The exit status of a child, if it exits within this time. `look` is its `try_wait`.
 pub fn ended_within(
     patience: Duration,
     mut look: impl FnMut() -> io::Result<Option<ExitStatus>>,
@@ -139,14 +142,14 @@ pub fn ended_within(
     }
 }
 
-/// Whether a child has ended; it is not reaped.
+/// Whether a child has exited. Does not reap it.
 fn has_ended(pid: Option<Pid>) -> io::Result<bool> {
     let Some(pid) = pid else { return Ok(true) };
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     Ok(waitid(WaitId::Pid(pid), look)?.is_some())
 }
 
-/// An output that is read without waiting.
+/// An output that is read without blocking.
 struct Pipe {
     end: Option<OwnedFd>,
     bytes: Vec<u8>,
@@ -159,7 +162,7 @@ impl Pipe {
         Ok(Pipe { end, bytes: Vec::new() })
     }
 
-    /// Takes what is there now, one pipe full after the other; not more than one look's worth of a program that never pauses.
+    /// Reads the available data. Limited per call, for a program that never pauses.
     fn drain(&mut self, bytes_max: usize) {
         let mut buffer = [0; 64 << 10];
         for _ in 0..READS_MAX {

@@ -1,6 +1,6 @@
-//! Sockets: who listens where, and the range of ports that the kernel gives to connections.
+//! Sockets: listeners, and the range of ports that the kernel assigns to connections.
 //!
-//! It reads only, in the network of the calling thread, which need not be that of the other threads.
+//! Read-only, in the network namespace of the calling thread, which may differ from that of other threads.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -22,13 +22,13 @@ pub struct Listener {
     pub address: IpAddr,
     /// Its port.
     pub port: u16,
-    /// Its number in the kernel.
+    /// Its inode number.
     pub inode: u64,
     /// User that opened it.
     pub uid: u32,
 }
 
-/// All sockets of this network that listen. Empty also where `/proc` cannot be read.
+/// All listening sockets of this network. Also empty if `/proc` cannot be read.
 pub fn listeners() -> Vec<Listener> {
     let tables = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"].into_iter();
     tables
@@ -37,8 +37,8 @@ pub fn listeners() -> Vec<Listener> {
         .collect()
 }
 
-/// The kernel lists listening sockets (state 0A) first. With thousands of closing connections behind them, reading on would cost tens
-/// of milliseconds, so it ends there.
+/// The kernel lists listening sockets (state 0A) first. With thousands of closing connections after them,
+/// reading on would cost tens of milliseconds, so it ends there.
 fn parse(table: impl BufRead) -> Vec<Listener> {
     let mut lines = table.lines().map_while(Result::ok);
     let heading = lines.next().unwrap_or_default();
@@ -61,8 +61,8 @@ fn parse(table: impl BufRead) -> Vec<Listener> {
     listener.collect()
 }
 
-/// Those of `listeners` that a connection to `address` can reach: the kernel prefers the exact address to any address,
-/// and there IPv4 to IPv6. There may be several: ports can be shared.
+/// The listeners that a connection to `address` can reach. The kernel prefers the exact address to a
+/// wildcard, and for those IPv4 to IPv6. There may be several, because ports can be shared.
 pub fn reached(listeners: &[Listener], address: IpAddr) -> Vec<Listener> {
     let on = |wanted: IpAddr| -> Vec<Listener> {
         listeners.iter().copied().filter(|listener| listener.address == wanted).collect()
@@ -73,12 +73,13 @@ pub fn reached(listeners: &[Listener], address: IpAddr) -> Vec<Listener> {
     candidates.into_iter().filter(usable).map(on).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-/// Whether an address is this machine's: in our network, or in that of any process that is seen, such as a container's.
+/// Whether an address belongs to this machine: to our network, or to that of any visible process, such as a
+/// container's.
 pub fn is_address_here(address: IpAddr) -> bool {
     let mut looked_at = HashSet::new();
     everyone().iter().any(|stat| {
         let pid = stat.id.pid;
-        // In which network others' processes are may not be told: then each is asked.
+        // The network of other users' processes may be hidden. Then each process is checked.
         let network = fs::read_link(format!("/proc/{pid}/ns/net")).ok();
         let is_new = network.is_none_or(|network| looked_at.insert(network));
         is_new
@@ -89,7 +90,7 @@ pub fn is_address_here(address: IpAddr) -> bool {
     })
 }
 
-/// By `/proc/net/fib_trie`: below a line with an address stand the routes to it, each with its prefix, scope and type.
+/// Parses `/proc/net/fib_trie`: an address is followed by its routes, each with its prefix, scope and type.
 fn is_local_v4(trie: &str, address: Ipv4Addr) -> bool {
     let (wanted, mut is_below) = (address.to_string(), false);
     trie.lines().map(str::trim).any(|line| {
@@ -98,13 +99,14 @@ fn is_local_v4(trie: &str, address: Ipv4Addr) -> bool {
     })
 }
 
-/// By `/proc/net/if_inet6`: a line for each address begins with it, as 32 digits.
+/// Parses `/proc/net/if_inet6`: a line for each address begins with it, as 32 digits.
 fn is_local_v6(table: &str, address: Ipv6Addr) -> bool {
     let wanted = format!("{:032x}", u128::from(address));
     table.lines().any(|line| line.starts_with(&wanted))
 }
 
-/// The inodes of the sockets that listen at a path, as it was given when they were made or as it is without links.
+/// The inodes of the sockets that listen at a path, as it was given when they were created or with its links
+/// resolved.
 pub fn unix_listeners(path: &Path) -> Vec<u64> {
     /// `__SO_ACCEPTCON` of the kernel.
     const LISTENS: u64 = 1 << 16;
@@ -112,7 +114,7 @@ pub fn unix_listeners(path: &Path) -> Vec<u64> {
     let is_it =
         |name: &str| Path::new(name) == path || whole.as_deref().is_ok_and(|whole| whole == Path::new(name));
     let table = fs::read("/proc/thread-self/net/unix").unwrap_or_default();
-    // Num RefCount Protocol Flags Type St Inode Path. Paths may have blanks, and others' may be no text.
+    // Num RefCount Protocol Flags Type St Inode Path. Paths may contain blanks, and others' may not be text.
     let inode = |line: &str| {
         let (mut fields, mut rest) = ([""; 7], line);
         for field in &mut fields {
@@ -126,7 +128,7 @@ pub fn unix_listeners(path: &Path) -> Vec<u64> {
     String::from_utf8_lossy(&table).lines().skip(1).filter_map(inode).collect()
 }
 
-/// The inodes of the sockets a process has open; `None`: its descriptors may not be read, or it is gone.
+/// The inodes of a process's open sockets. `None` if its descriptors are not readable, or it is gone.
 pub fn open_sockets(pid: u32) -> Option<Vec<u64>> {
     let folder = PathBuf::from(format!("/proc/{pid}/fd"));
     let inode = |name: OsString| {
@@ -136,7 +138,7 @@ pub fn open_sockets(pid: u32) -> Option<Vec<u64>> {
     Some(names(&folder).ok()?.into_iter().filter_map(inode).collect())
 }
 
-/// `node server.js (pid 123)`, or what else can be said of the owner of a socket.
+/// Describes the owner of a socket: `node server.js (pid 123)`, or its user.
 pub fn owner(listener: &Listener) -> String {
     let holds = |pid: &u32| open_sockets(*pid).is_some_and(|inodes| inodes.contains(&listener.inode));
     match everyone().iter().map(|stat| stat.id.pid).find(holds) {
@@ -145,7 +147,7 @@ pub fn owner(listener: &Listener) -> String {
     }
 }
 
-/// The ports that the kernel takes for outgoing connections: `ip_local_port_range`.
+/// The ports that the kernel uses for outgoing connections: `ip_local_port_range`.
 pub fn local_ports() -> Option<RangeInclusive<u16>> {
     parse_ports(&fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?)
 }
@@ -205,7 +207,7 @@ mod tests {
     #[test]
     fn an_address_is_here_if_it_is_local_in_any_network() {
         assert!(is_address_here("127.0.0.1".parse().unwrap()));
-        // For documentation alone (RFC 5737).
+        // Reserved for documentation (RFC 5737).
         assert!(!is_address_here("203.0.113.7".parse().unwrap()));
         let trie = "Main:\n     |-- 172.17.0.0\n        /16 link UNICAST\n     |-- 172.17.0.2\n        /32 link UNICAST\n\
                     Local:\n     |-- 172.17.0.2\n        /32 host LOCAL\n     |-- 172.17.255.255\n        /32 link BROADCAST\n";

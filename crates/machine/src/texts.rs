@@ -1,6 +1,8 @@
-//! The files of /proc and /sys that tell about a machine, as text by path: this machine's when they are asked for, or kept from another.
+//! The files of /proc and /sys that describe a machine, as text by path: read from this machine on request,
+//! or stored from another.
 //!
-//! A file that is not there is no error: it tells that the kernel has no such thing. It must not understand what it reads.
+//! A missing file is not an error: the kernel does not have this feature. This module does not interpret the
+//! texts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,17 +15,17 @@ const HEADING: &str = "== ";
 /// Text by absolute path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Texts {
-    /// `None`: this machine's.
+    /// `None` means this machine's files.
     kept: Option<BTreeMap<String, String>>,
 }
 
 impl Texts {
-    /// This machine's.
+    /// Texts of this machine.
     pub fn look() -> Texts {
         Texts { kept: None }
     }
 
-    /// What was kept of a machine: each file below a line `== PATH`.
+    /// Parses the stored texts of a machine: each file below a line `== PATH`.
     pub fn kept(text: &str) -> Texts {
         let mut files: BTreeMap<String, String> = BTreeMap::new();
         let mut path = None;
@@ -38,7 +40,7 @@ impl Texts {
         Texts { kept: Some(files) }
     }
 
-    /// The same kept machine with another text in one place.
+    /// The same stored machine with one text replaced.
     #[must_use]
     pub fn with(mut self, path: &str, text: &str) -> Texts {
         self.kept.get_or_insert_default().insert(path.to_owned(), text.to_owned());
@@ -57,17 +59,17 @@ impl Texts {
         Some(self.get(path)?.lines().next()?.trim().to_owned())
     }
 
-    /// The number that it begins with.
+    /// Its leading number.
     pub(crate) fn number(&self, path: &str) -> Option<i64> {
         self.line(path)?.split_ascii_whitespace().next()?.parse().ok()
     }
 
-    /// What follows `name` and a colon, in the first line that begins so.
+    /// The text after `name` and a colon, in the first line that begins with them.
     pub(crate) fn field(&self, path: &str, name: &str) -> Option<String> {
         field(&self.get(path)?, name).map(str::to_owned)
     }
 
-    /// What is in a folder, by name.
+    /// The names in a folder.
     pub(crate) fn inside(&self, folder: &str) -> BTreeSet<String> {
         let below =
             |path: &str| Some(path.strip_prefix(folder)?.strip_prefix('/')?.split('/').next()?.to_owned());
@@ -80,7 +82,7 @@ impl Texts {
         }
     }
 
-    /// The first line of this file in each folder inside of `folder` that has it.
+    /// The first line of this file in each subfolder of `folder` that has it.
     pub(crate) fn of_each(&self, folder: &str, file: &str) -> impl Iterator<Item = String> {
         let inside = self.inside(folder).into_iter();
         inside.filter_map(move |name| self.line(&format!("{folder}/{name}/{file}")))

@@ -1,7 +1,8 @@
-//! What goes on here for two seconds: who else uses the processors, what the host takes, how evenly a processor works.
+//! Watches the machine for two seconds: other processes' CPU use, the time taken by the host, and the
+//! evenness of a processor.
 //!
-//! For one second it is quiet, so that what others use can be told; then it works, because a host takes time only from those
-//! who want some. It must not take longer, and it starts nothing.
+//! For one second it is quiet, to measure other processes. Then it works, because a host takes time only from
+//! busy guests. It takes no longer, and starts nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,53 +15,53 @@ use crate::clock::arithmetic_ns;
 use crate::counters::CpuTicks;
 use crate::process::{ProcessId, Stat, everyone};
 
-/// How long others are watched.
+/// Time for watching other processes.
 const QUIET: Duration = Duration::from_millis(1000);
-/// How long a processor works.
+/// Time for which a processor works.
 const WORK: Duration = Duration::from_millis(800);
 /// Rounds in a piece of work: about two milliseconds of a processor of 3 GHz.
 const ROUNDS: u64 = 1_500_000;
-/// Fewer pieces than these say nothing about evenness.
+/// Minimum number of pieces to determine evenness.
 const PIECES_MIN: usize = 20;
-/// Of the pieces the first eighth is left out: the processor may still raise its frequency.
+/// The first eighth of the pieces is excluded, because the processor may still raise its frequency.
 const WARM_UP: usize = 8;
-/// Others that are named, at most.
+/// Maximum number of named processes.
 const BUSIEST_MAX: usize = 3;
-/// Who uses less of a processor than this is not named: one tick of the kernel's in the time watched.
+/// Minimum share of a processor for a process to be named: one tick of the kernel in the time watched.
 const NAMED_MIN: f64 = 0.015;
 
-/// What was seen.
+/// The result of watching.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Watched {
-    /// How long, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Share of all CPU time that the hypervisor gave to others meanwhile, 0 to 1.
+    /// Share of all CPU time that the hypervisor gave to other guests meanwhile, 0 to 1.
     pub steal_share: f64,
-    /// Processors' worth of time that was used while this process was quiet: 0.5 is half of one.
+    /// Number of processors used while this process was quiet: 0.5 is half of one.
     pub others: f64,
-    /// Who used most of it, as far as can be seen from here.
+    /// The processes that used most of it, as far as visible.
     pub busiest: Vec<Busy>,
-    /// How evenly the same work was done; `None` where the machine was too slow for enough of it.
+    /// The evenness of identical work. `None` if the machine was too slow for enough of it.
     pub spin: Option<Spin>,
 }
 
 /// A process that uses a processor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Busy {
-    /// Its number.
+    /// Its PID.
     pub pid: u32,
-    /// Its name, as the kernel has it: 15 bytes at the most.
+    /// Its name in the kernel: at most 15 bytes.
     pub name: String,
     /// Share of one processor.
     pub share: f64,
 }
 
-/// The same arithmetic, time and again.
+/// Repeated identical arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spin {
-    /// Pieces of it.
+    /// Number of pieces.
     pub pieces: usize,
-    /// CPU time of the middle one, in microseconds.
+    /// Median CPU time of a piece, in microseconds.
     pub median_us: f64,
     /// Standard deviation of their CPU times over the mean.
     pub cv: f64,
@@ -92,13 +93,13 @@ pub fn watch() -> Watched {
 }
 
 impl Watched {
-    /// What others used between two readings. `own` is the process that watched.
+    /// The CPU use of other processes between two readings. `own` is the process that watched.
     fn between(before: &Reading, after: &Reading, own: u32) -> Watched {
         let passed = after.times.since(before.times);
         if passed.total() == 0 || after.processors == 0 {
             return Watched::default();
         }
-        // Of one processor. So nothing has to be known of how long a tick is.
+        // For one processor, so the length of a tick need not be known.
         let ticks = passed.total() as f64 / after.processors as f64;
         let mut busiest = Vec::new();
         let mut own_ticks = 0;
@@ -113,7 +114,7 @@ impl Watched {
         }
         busiest.sort_by(|one, other| other.share.total_cmp(&one.share));
         busiest.truncate(BUSIEST_MAX);
-        // Counted by the kernel and not summed up: in a container most processes cannot be seen.
+        // Counted by the kernel instead of summed up, because most processes are not visible in a container.
         let busy = passed.busy().saturating_sub(own_ticks);
         Watched {
             steal_share: passed.steal_share(),
@@ -125,9 +126,9 @@ impl Watched {
 }
 
 impl Reading {
-    /// By the text of `/proc/stat`.
+    /// Parses the text of `/proc/stat`.
     fn of(stat: &str, processes: impl IntoIterator<Item = Stat>) -> Reading {
-        // Names are the processes' own choice and go to a terminal.
+        // Names are chosen by the processes and go to a terminal.
         let name = |name: String| model::text::line(&name);
         let processes = processes.into_iter().map(|stat| (stat.id, (name(stat.name), stat.cpu_ticks)));
         Reading {
@@ -153,7 +154,7 @@ impl Spin {
     }
 }
 
-/// CPU time of each piece of work that was done until so much time had passed.
+/// CPU time of each piece of work done within this time.
 fn spin(time: Duration) -> Vec<u64> {
     let deadline = Instant::now() + time;
     std::iter::from_fn(|| (Instant::now() < deadline).then(|| arithmetic_ns(ROUNDS))).collect()
@@ -180,7 +181,7 @@ mod tests {
         let before = Reading::of(&stat(1000, 500, 0), [odd, own, gone]);
         // 200 ticks of two processors: 100 are a second.
         let (odd, own) = (process(20, "a) b(", 90, 9), process(30, "proofload", 30, 8));
-        // A later process of the same number has its own account.
+        // A later process with the same PID has its own count.
         let (later, idle) = (process(40, "ne\x1bw", 12, 99), process(41, "idle", 1, 98));
         let after = Reading::of(&stat(1100, 590, 10), [odd, own, later, idle]);
         let seen = Watched::between(&before, &after, 30);
@@ -199,7 +200,7 @@ mod tests {
         let spin = Spin::of(&pieces).expect("enough of them");
         assert_eq!(spin.pieces, 140);
         assert!((spin.cv - 0.05).abs() < 0.001, "{spin:?}");
-        // What is slow before the processor has sped up is left out.
+        // Slow pieces before the processor has sped up are excluded.
         let mut pieces = vec![2_000_000; 80];
         pieces[..10].fill(9_000_000);
         assert_eq!(Spin::of(&pieces).map(|spin| spin.cv), Some(0.0));

@@ -1,4 +1,5 @@
-//! Kept machines of several kinds, and one change after another to a sound one: each hazard is told where it is, and nowhere else.
+//! Stored machines of several kinds, and single changes to a sound one: each hazard is reported at its limit,
+//! and nowhere else.
 
 use model::Grade;
 use proofload_machine::{Asked, Facts, Granted, Hazard, Spin, Storage, Texts, Watched, hazards};
@@ -11,7 +12,7 @@ const CONTAINER_V2: &str = include_str!("kept/container-v2.txt");
 const CPU: &str = "/sys/devices/system/cpu";
 const CLOCK: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// What nobody but others can tell, all well.
+/// Facts that come from watching and trying, all good.
 fn sound(texts: &Texts) -> Facts {
     let mut facts = Facts::of(texts);
     facts.watched = Some(Watched {
@@ -46,7 +47,7 @@ fn a_sound_machine_is_fine_in_all_respects() {
         assert_eq!(hazard.grade, Grade::Fine, "{hazard:?}");
         assert!(hazard.remedy.is_empty() && hazard.remedy.command.is_none(), "{hazard:?}");
     }
-    // Only connections are not tracked, and there is no battery but that of a mouse.
+    // Only connection tracking is off, and the only battery is that of a mouse.
     assert_eq!(all.len(), 28, "{:?}", all.iter().map(|hazard| hazard.check).collect::<Vec<_>>());
 }
 
@@ -56,7 +57,7 @@ fn nothing_is_said_of_what_is_not_known() {
     assert!(all.is_empty(), "{all:?}");
 }
 
-/// Where a changed file puts the sound machine.
+/// The grade of the sound machine after changing a file.
 #[test]
 fn each_hazard_of_a_file_is_told_where_it_is_and_not_just_below() {
     use Grade::{Fine, Note, Warning};
@@ -143,7 +144,7 @@ fn each_hazard_of_a_file_is_told_where_it_is_and_not_just_below() {
     }
 }
 
-/// What was watched or asked, and where that puts the sound machine.
+/// The grade of the sound machine after changing watched or tried facts.
 #[test]
 fn each_hazard_that_was_watched_or_asked_for_is_told_where_it_is_and_not_just_below() {
     use Grade::{Fine, Note, Warning};
@@ -194,7 +195,7 @@ fn each_hazard_that_was_watched_or_asked_for_is_told_where_it_is_and_not_just_be
     }
 }
 
-/// What the other kept machines are told in words stands in the snapshots of `report`.
+/// The texts for the other stored machines are in the snapshots of `report`.
 #[test]
 fn quotas_and_accounts_of_both_versions_are_found() {
     let one = sound(&Texts::kept(CONTAINER_V1));

@@ -1,4 +1,4 @@
-//! The rates of a measurement as people ask for them: reading their forms, and turning shares of a capacity into rates. Pure.
+//! Parses the rates that users request, and converts shares of capacity to rates. Pure.
 //!
 //! ```text
 //! RATE  = LEVEL                    one slice at a rate
@@ -6,7 +6,7 @@
 //!       | LEVEL,LEVEL,...          one slice after the other
 //! LEVEL = NUMBER | NUMBER%         requests a second, or a share of capacity
 //! ```
-//! It must not measure anything: the capacity is given to it.
+//! This module does not measure. The caller provides the capacity.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,38 +17,38 @@ use serde::{Deserialize, Serialize};
 use crate::load::{RATE_MAX_PER_S, Rate};
 use crate::quantity::{count, rate};
 
-/// What there is to choose from, for who wrote something else.
+/// Hint with the accepted forms, for error messages.
 const FORMS: &str = "expected 1000, a ramp 1000..5000, steps 500,1000,2000, or with shares of saturation 60%, 10%..150%, \
                      25%,50%,100%";
-/// Far beyond it a service only fails, and nothing is learnt of it.
+/// Maximum percentage. Far above it a service only fails, and the result is useless.
 const PERCENT_MAX: f64 = 1000.0;
 
-/// A number of requests a second.
+/// A requested rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// So many.
+    /// Requests per second.
     PerSecond(f64),
-    /// Per cent of the capacity that is measured beforehand.
+    /// Percentage of the capacity, which is measured first.
     Percent(f64),
 }
 
-/// The rate of one slice, as it was asked for.
+/// The requested rate of one slice.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
-    /// The same all the time.
+    /// Constant rate.
     At(Level),
-    /// From the first at its begin to the second at its end.
+    /// Ramp from the first rate at the start of the slice to the second at its end.
     Ramp(Level, Level),
 }
 
-/// The rates of all slices, at least one; a ramp is the only one.
+/// The rates of all slices, at least one. A ramp is the only entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rates(Vec<Ask>);
 
 impl Level {
-    /// Requests a second.
+    /// Converts to requests per second.
     fn per_s(self, capacity_per_s: f64) -> f64 {
         match self {
             Level::PerSecond(per_s) => per_s,
@@ -56,7 +56,7 @@ impl Level {
         }
     }
 
-    /// The share of capacity that was asked for, 1 for all of it; `None` where it was a rate.
+    /// The requested share of capacity, 1 for all of it. `None` if a rate was requested.
     pub fn share(self) -> Option<f64> {
         match self {
             Level::PerSecond(_) => None,
@@ -78,7 +78,7 @@ impl Level {
 }
 
 impl Ask {
-    /// The rate it means; `capacity_per_s` is of no meaning where no share of it was asked for.
+    /// Converts to a rate. `capacity_per_s` is ignored if no share of it was requested.
     pub fn rate(self, capacity_per_s: f64, over: Duration) -> Rate {
         match self {
             Ask::At(level) => Rate::Constant(level.per_s(capacity_per_s)),
@@ -89,7 +89,7 @@ impl Ask {
         }
     }
 
-    /// The share of capacity that was asked for; `None` where it was a rate, or a ramp.
+    /// The requested share of capacity. `None` if a rate or a ramp was requested.
     pub fn share(self) -> Option<f64> {
         match self {
             Ask::At(level) => level.share(),
@@ -112,7 +112,7 @@ impl Ask {
         }
     }
 
-    /// Whether capacity has to be known for it.
+    /// Whether the capacity must be known to compute the rate.
     pub fn needs_capacity(self) -> bool {
         match self {
             Ask::At(level) => level.share().is_some(),
@@ -122,17 +122,17 @@ impl Ask {
 }
 
 impl Rates {
-    /// One for each slice, in order.
+    /// The requested rates, one per slice, in order.
     pub fn asks(&self) -> &[Ask] {
         &self.0
     }
 
-    /// The text that reads as these.
+    /// Formats the rates so that they parse to the same value.
     pub fn written(&self) -> String {
         self.0.iter().map(|ask| ask.written()).collect::<Vec<_>>().join(",")
     }
 
-    /// The rate changes within a slice, whose length must be known for that.
+    /// Whether the rate changes within a slice. The length of the slice must then be known.
     pub fn is_ramp(&self) -> bool {
         self.0.iter().any(|ask| ask.is_ramp())
     }
@@ -156,7 +156,7 @@ impl FromStr for Rates {
     }
 }
 
-/// `000`: nobody writes a rate so.
+/// Whether a step is like `000`, which is never a rate.
 fn is_group_of_thousands(text: &str) -> bool {
     text.len() == 3 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -167,7 +167,7 @@ fn step(text: &str) -> Result<Ask, String> {
 }
 
 fn ramp(from: Level, to: Level) -> Result<Ask, String> {
-    // With equal numbers of different kinds the ends differ, but where both are nothing.
+    // Ends of different kinds with equal numbers are different rates, unless both are 0.
     if from == to || from.number() == 0.0 && to.number() == 0.0 {
         return Err(format!("a ramp needs two ends that differ, not {from} and {to}"));
     }
@@ -177,7 +177,7 @@ fn ramp(from: Level, to: Level) -> Result<Ask, String> {
 fn level(text: &str) -> Result<Level, String> {
     let text = text.trim();
     let (digits, percent) = text.strip_suffix('%').map_or((text, false), |digits| (digits.trim_end(), true));
-    // Three dots would else end in a number that begins with one.
+    // Otherwise the third dot of `...` would be parsed as part of the second number.
     let number = digits.parse::<f64>().ok().filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()));
     match (number, percent) {
         (None, _) if text.is_empty() => Err(format!("a number is missing; {FORMS}")),
@@ -196,7 +196,7 @@ fn level(text: &str) -> Result<Level, String> {
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            // What was asked for is known to the last digit.
+            // A requested rate is exact, so all digits are shown.
             Level::PerSecond(per_s) if per_s.fract() == 0.0 => write!(f, "{}/s", count(per_s as u64)),
             Level::PerSecond(per_s) => f.write_str(&rate(per_s)),
             Level::Percent(percent) => write!(f, "{percent} %"),

@@ -1,100 +1,102 @@
-//! What was captured to explain a difference: in trials of their own, never in measured ones.
+//! Captures that explain a difference. They are taken in separate trials, never in measured ones.
 //!
-//! Profiles themselves are files in the record's folder `profiles/`; here is where they lie and what they are of.
+//! Profiles are files in the record's folder `profiles/`. The types here store their paths and the
+//! profiled processes.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What was captured in a window of load.
+/// Kind of data captured in a window of load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CaptureKind {
-    /// Nothing: CPU time by thread alone. What the others are held against.
+    /// Only CPU time by thread. The baseline for all other kinds.
     Plain,
     /// Counters of Node.js: event loop, pauses, thread pool, requests by worker.
     Counters,
-    /// Stacks of JavaScript, by V8's own profiler.
+    /// JavaScript stacks from the profiler of V8.
     Cpu,
-    /// Stacks of compiled code and of the kernel, by the kernel's sampling.
+    /// Stacks of compiled code and of the kernel, sampled by the kernel.
     Native,
-    /// What was allocated and still lives, by V8's sampling.
+    /// Allocations that are still live, sampled by V8.
     Heap,
 }
 
-/// One window of load in which something was captured.
+/// One window of load in which data was captured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Capture {
-    /// Number of the round, from 1. In each round every explained variant is captured once, in an order drawn from the seed.
+    /// Number of the round, from 1. In each round every explained variant is captured once, in an order drawn
+    /// from the seed.
     pub round: u32,
     /// Index of the variant in the plan.
     pub variant: usize,
-    /// What was captured.
+    /// Kind of the captured data.
     pub kind: CaptureKind,
-    /// Begin of the window, CLOCK_MONOTONIC in nanoseconds.
+    /// Start of the window, in nanoseconds of `CLOCK_MONOTONIC`.
     pub start_ns: u64,
-    /// Its end.
+    /// End of the window, in nanoseconds of `CLOCK_MONOTONIC`.
     pub end_ns: u64,
     /// Good responses in the window.
     pub requests: u64,
     /// Requests that failed.
     pub errors: u64,
-    /// Services of the variant, in order of their start.
+    /// Services of the variant, in start order.
     pub services: Vec<CapturedService>,
 }
 
 /// A service in a capture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CapturedService {
-    /// Its name.
+    /// Name of the service.
     pub service: String,
-    /// Its directory, against which files of its own code are named.
+    /// Working directory of the service. Paths of source files are relative to this directory.
     pub directory: String,
-    /// CPU time of all its processes in the window, in nanoseconds.
+    /// CPU time of all processes in the window, in nanoseconds.
     pub cpu_ns: u64,
-    /// Its processes, parents first.
+    /// Processes of the service, parents first.
     pub processes: Vec<CapturedProcess>,
-    /// What could not be had.
+    /// Data that could not be captured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Missing>,
 }
 
-/// Something that a capture could not have.
+/// Data that a capture could not get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "MissingForm")]
 pub struct Missing {
-    /// What it is.
+    /// Kind of the missing data.
     pub what: Absence,
-    /// Why, in words, with figures.
+    /// The reason, as text with figures.
     pub why: String,
 }
 
-/// What a capture can lack.
+/// Kind of data that a capture can lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Absence {
-    /// A process of Node.js without an agent.
+    /// A Node.js process has no agent.
     Agent,
-    /// Stacks of JavaScript, because the service does not run Node.js.
+    /// No JavaScript stacks, because the service does not run Node.js.
     NotNode,
-    /// A process, or its agent, that ended in the window.
+    /// A process or its agent ended in the window.
     Gone,
-    /// Stacks of compiled code and of the kernel, which the kernel refuses.
+    /// No stacks of compiled code and of the kernel, because the kernel refuses them.
     NativeStacks,
-    /// Anything else.
+    /// Any other kind.
     #[default]
     #[serde(other)]
     Other,
 }
 
 impl Missing {
-    /// This is missing, for that reason.
+    /// Creates an entry with its reason.
     pub fn new(what: Absence, why: impl Into<String>) -> Missing {
         Missing { what, why: why.into() }
     }
 }
 
-/// What is missing as records have it: those up to 0.1.0 have the reason alone.
+/// Serialized form. Records up to version 0.1.0 have only the reason.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum MissingForm {
@@ -118,62 +120,64 @@ impl From<MissingForm> for Missing {
 /// A process of a service in a capture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CapturedProcess {
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
-    /// Number of its parent.
+    /// Process ID of the parent.
     pub parent: u32,
-    /// Its command line, cut at 512 bytes.
+    /// Command line, cut at 512 bytes.
     pub command: String,
-    /// Its threads and what they used in the window.
+    /// Threads of the process and their CPU use in the window.
     pub threads: Vec<ThreadUse>,
-    /// What its agents told: of its main thread, and of each of its worker threads. Empty where it has none.
+    /// Reports of the agents in the main thread and in each worker thread. Empty without agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentSeen>,
-    /// Its native profile.
+    /// Native profile of the process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native: Option<ProfileFile>,
 }
 
-/// A thread of a process, and what it used: in a record in the window.
+/// CPU use of a thread. In a record: within the window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadUse {
-    /// Its number; that of the main thread is the process's, and 0 stands for all that were there for a part of the time only.
+    /// Thread ID. The main thread has the process ID. 0 stands for all threads that existed only part of the
+    /// time.
     pub id: u32,
-    /// Its name as the kernel has it, such as `node`, `V8Worker`, `libuv-worker`.
+    /// Thread name from the kernel, such as `node`, `V8Worker`, `libuv-worker`.
     pub name: String,
-    /// Time that it ran, in nanoseconds.
+    /// CPU time, in nanoseconds.
     pub cpu_ns: u64,
-    /// Time that it was ready to run and had no processor; 0 on kernels without CONFIG_SCHED_INFO.
+    /// Time ready to run without a processor, in nanoseconds. 0 on kernels without CONFIG_SCHED_INFO.
     pub waited_ns: u64,
 }
 
-/// What an agent in a JavaScript thread told.
+/// Report of an agent in a JavaScript thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentSeen {
-    /// Its thread as Node.js numbers it: 0 is the main thread.
+    /// Thread number in Node.js. 0 is the main thread.
     pub thread: u32,
-    /// Its thread as the kernel numbers it, where it could tell.
+    /// Thread ID in the kernel, if the agent could determine it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<u32>,
-    /// What it is: `service`, `primary` of a cluster, `worker` of a cluster, `thread`, `tool` such as npm or PM2's daemon.
+    /// Role of the thread: `service`, `primary` of a cluster, `worker` of a cluster, `thread`, `tool` such as
+    /// npm or PM2's daemon.
     pub role: String,
-    /// Versions of Node.js and what it is made of: `node`, `v8`, `uv`, `openssl`.
+    /// Versions of Node.js and its components: `node`, `v8`, `uv`, `openssl`.
     pub versions: BTreeMap<String, String>,
-    /// NODE_ENV as the process sees it.
+    /// NODE_ENV in the process.
     pub node_env: Option<String>,
-    /// UV_THREADPOOL_SIZE as the process sees it.
+    /// UV_THREADPOOL_SIZE in the process.
     pub uv_threadpool_size: Option<String>,
-    /// The file that it runs.
+    /// The main script.
     pub main: Option<String>,
-    /// Requests answered in the window; `None` where the capture does not count.
+    /// Requests served in the window. `None` if the capture does not count them.
     pub requests: Option<u64>,
-    /// What a capture of counters told.
+    /// Counters, if they were captured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<NodeCounters>,
-    /// Its profile.
+    /// Profile of the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileFile>,
-    /// Why there is none, in words.
+    /// Why there is no profile, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
@@ -181,44 +185,45 @@ pub struct AgentSeen {
 /// A file in the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfileFile {
-    /// Its path, relative to the record's folder.
+    /// Path relative to the record's folder.
     pub path: String,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
 /// Counters of a JavaScript thread over a window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeCounters {
-    /// Time in which the event loop did something, in nanoseconds.
+    /// Time in which the event loop was active, in nanoseconds.
     pub loop_active_ns: u64,
-    /// Time in which it waited.
+    /// Time in which the event loop waited, in nanoseconds.
     pub loop_idle_ns: u64,
-    /// How late timers of 20 ms were: mean, in nanoseconds.
+    /// Mean delay of 20 ms timers, in nanoseconds.
     pub loop_delay_mean_ns: u64,
-    /// The same, 50th percentile.
+    /// Median delay of 20 ms timers, in nanoseconds.
     pub loop_delay_p50_ns: u64,
-    /// The same, 99th percentile.
+    /// 99th percentile of the delay of 20 ms timers, in nanoseconds.
     pub loop_delay_p99_ns: u64,
-    /// The same, at most.
+    /// Maximum delay of 20 ms timers, in nanoseconds.
     pub loop_delay_max_ns: u64,
-    /// Pauses of garbage collection, by kind: `scavenge`, `mark_sweep_compact`, `incremental`, `weak_callbacks`.
+    /// Garbage collection pauses by kind: `scavenge`, `mark_sweep_compact`, `incremental`, `weak_callbacks`.
     pub gc: BTreeMap<String, Pauses>,
-    /// How long small tasks for libuv's thread pool took from asking to answer, less the event loop's part; `None` where none was asked.
+    /// Latency of small tasks on libuv's thread pool, without the event loop's part. `None` if no task was
+    /// submitted.
     pub pool_wait: Option<Pauses>,
     /// Bytes of the JavaScript heap in use at the end.
     pub heap_used_bytes: u64,
-    /// Bytes outside of it that it holds.
+    /// Bytes held outside the JavaScript heap at the end.
     pub external_bytes: u64,
 }
 
-/// A number of spans of time.
+/// Summary of several durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pauses {
-    /// How many.
+    /// Number of durations.
     pub count: u64,
-    /// Their sum, in nanoseconds.
+    /// Sum, in nanoseconds.
     pub total_ns: u64,
-    /// The longest.
+    /// Maximum, in nanoseconds.
     pub max_ns: u64,
 }

@@ -1,8 +1,9 @@
-//! Every check, with the number under which docs/validity.md explains it.
+//! Table of all validity checks, with their section numbers in docs/validity.md.
 //!
-//! Printed reports name numbers, so a number stays with its check for good: a new check takes the next free one, whatever its
-//! subject, and that of a check that is gone stays empty. A new check is a row here, and the function that makes its findings in
-//! `analysis`. Must not: look at a record, or say what a finding says.
+//! Printed reports contain these numbers, so the number of a check never changes. A new check takes the next
+//! free number, whatever its subject, and the number of a removed check is not reused. To add a check, add a
+//! row here and, in `analysis`, the function that makes its findings. This module does not read records and
+//! does not word findings.
 
 use Subject::{Client, Design, Lab, Machine, Network, Service, Treatment, Work};
 use serde::{Deserialize, Serialize};
@@ -10,30 +11,30 @@ use serde::{Deserialize, Serialize};
 use crate::finding::Code;
 use crate::finding::Grade::{self, Invalid, Note, Warning};
 
-/// What a check is about, in the order in which people read of it.
+/// Subject of a check, in reading order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
-    /// Whether the variants are what they are called.
+    /// Whether the variants have the configuration that their names claim.
     Treatment,
-    /// Whether they did the work that was asked for, and the same.
+    /// Whether the variants did the requested work, and the same work.
     Work,
-    /// Whether the load generator measured the service, and not itself.
+    /// Whether the load generator measured the service and not itself.
     Client,
-    /// Whether the service was in a state that may be measured.
+    /// Whether the service was in a measurable state.
     Service,
-    /// What lay between the two, and between services.
+    /// Effects of the network between generator and service, and between services.
     Network,
-    /// What the machine did meanwhile.
+    /// Activity of the machine during the measurement.
     Machine,
-    /// Whether what was measured is enough, and even.
+    /// Whether there are enough measurements, and whether they are consistent.
     Design,
-    /// What became of the run itself.
+    /// Problems of the run itself.
     Lab,
 }
 
 impl Subject {
-    /// As a heading: `The treatment`.
+    /// The heading of the subject: `The treatment`.
     pub fn heading(self) -> &'static str {
         match self {
             Subject::Treatment => "The treatment",
@@ -48,21 +49,22 @@ impl Subject {
     }
 }
 
-/// All that is known of a check.
+/// Properties of a check.
 #[derive(Debug)]
 pub struct CheckRow {
-    /// What it is about.
+    /// Subject of the check.
     pub subject: Subject,
-    /// The grades that its findings may have, the gravest first.
+    /// Possible grades of the findings, most severe first.
     pub grades: &'static [Grade],
-    /// What it finds, in a few words.
+    /// Short description of the detected problem.
     pub title: &'static str,
-    /// Whether it is about variants beside each other: of two that it names either may be compared with a third.
+    /// Whether the findings are about variants relative to each other. Each of two named variants may still
+    /// be compared with a third.
     pub of_pairs: bool,
-    /// Whether it ends a run when it voids every comparison: it looks at trials one by one, and what voided one is not outweighed by any
-    /// number of others. The shares and means of other checks may still come right.
+    /// Whether the run ends if the check makes every comparison invalid. Such a check judges single trials,
+    /// and further trials cannot outweigh an invalid one. Checks of shares and means may still pass later.
     pub ends_run: bool,
-    /// The name that it had in earlier versions.
+    /// Name in earlier versions.
     pub formerly: Option<&'static str>,
 }
 
@@ -90,10 +92,10 @@ const EITHER: &[Grade] = &[Invalid, Warning];
 const NOTE: &[Grade] = &[Note];
 const WARNING_OR_NOTE: &[Grade] = &[Warning, Note];
 
-/// Makes the checks, each with its number, its name and its row, and the list of them all.
+/// Defines the checks from their numbers, names and rows, and the list of all checks.
 macro_rules! checks {
     ($($check:ident = $number:literal, $name:literal: $row:expr;)+) => {
-        /// A validity check; its row says what it finds.
+        /// A validity check. Its row describes its findings.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[expect(missing_docs, reason = "their rows say what they find")]
         pub enum Check {
@@ -104,17 +106,17 @@ macro_rules! checks {
             /// All checks, by subject.
             pub const ALL: &[Check] = &[$(Check::$check),+];
 
-            /// The number under which docs/validity.md explains it, for example `V8`.
+            /// Section number in docs/validity.md, for example `V8`.
             pub fn number(self) -> &'static str {
                 match self { $(Check::$check => $number,)+ }
             }
 
-            /// Its stable name, for example `errors`.
+            /// Stable name, for example `errors`.
             pub fn name(self) -> &'static str {
                 match self { $(Check::$check => $name,)+ }
             }
 
-            /// All else that is known of it.
+            /// The other properties of the check.
             pub fn row(self) -> &'static CheckRow {
                 static ROWS: &[CheckRow] = &[$($row),+];
                 &ROWS[self as usize]
@@ -185,7 +187,7 @@ checks! {
 }
 
 impl Check {
-    /// The check that people mean by a word: its number as it is printed (`V8`, `v8`), the figure alone, or its name.
+    /// Finds a check by its printed number (`V8`, `v8`), the bare number, or its name.
     pub fn find(word: &str) -> Option<Check> {
         let figure = word.strip_prefix(['V', 'v']).unwrap_or(word);
         let meant = |check: &Check| {

@@ -1,7 +1,8 @@
-//! What the load engine counted: one type for a thread, for a generator, for several together, and for the record.
+//! Request counts of a load window. Threads, generators, merged windows and the record all use the same type.
 //!
-//! The engine fills it and the record keeps it as it is. [`Counts::merge`] in `counts/merge.rs` is the only place where two of them become one.
-//! Must not: derive rates, or know which experiment a window belongs to.
+//! The engine fills [`Counts`] and the record stores it unchanged. Only [`Counts::merge`] in
+//! `counts/merge.rs` combines two of them. This module does not derive rates and does not know which
+//! experiment a window belongs to.
 
 use std::collections::BTreeMap;
 use std::iter::Sum;
@@ -13,10 +14,10 @@ use crate::{ContractFailure, ErrorCount, FAILED_SHARE_MAX, Silence, silence};
 
 mod merge;
 
-/// The length of one of [`Counts::successful_per_100_ms`].
+/// Length of one bucket of [`Counts::successful_per_100_ms`].
 pub const BUCKET_NS: u64 = 100_000_000;
 
-/// What came of the requests of one window of load, with its drain.
+/// Outcomes of the requests of one load window, including its drain.
 ///
 /// ```text
 ///   connect phase │◄────────── window ──────────►│◄── drain ──►│
@@ -24,239 +25,253 @@ pub const BUCKET_NS: u64 = 100_000_000;
 ///
 ///   intended            sent              first byte      done
 ///      │◄─ queue, lag ──►│◄── first_byte ─────►│            │
-///      │                 │◄──────────── latency ───────────►│   service time: what the service took
-///      │◄──────────────────────── response ────────────────►│   response time: what a user waits ([`OpenLoop`])
+///      │                 │◄──────────── latency ───────────►│   service time: time the service took
+///      │◄──────────────────────── response ────────────────►│   response time: time a user waits ([`OpenLoop`])
 /// ```
-/// Always: `sent == responses + timed_out + broken + unfinished`, and the samples of `latency` (recorded and censored) are as many as
-/// `sent`.
+/// Invariants: `sent == responses + timed_out + broken + unfinished`. `latency` has exactly `sent` samples,
+/// recorded and censored together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
-    /// When the (first) window began, nanoseconds of `CLOCK_MONOTONIC`.
+    /// Start of the (first) window, in nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
-    /// How long requests could be sent, in nanoseconds, without the lead of turns that have one; of all windows together. Where a number
-    /// of requests ends the window: until the last one had ended.
+    /// Time in which requests could be sent, in nanoseconds, summed over all windows. The lead of a turn is
+    /// excluded. If a request count ends the window, the window lasts until the last request ended.
     pub window_ns: u64,
-    /// Time of load beside the window, in nanoseconds: waiting for what was in flight, and the lead; likewise.
+    /// Load time outside the window, in nanoseconds, summed over all windows: the lead, and waiting for
+    /// requests in flight.
     pub drain_ns: u64,
-    /// Requests that were begun, in the window or (open loop) in the drain: given to an open connection, or with a connection begun
-    /// for it.
+    /// Requests begun in the window or (open loop) in the drain. A request begins when it is given to an open
+    /// connection or when a connection is begun for it.
     pub sent: u64,
-    /// Complete responses, those of the drain included, whatever their status.
+    /// Complete responses with any status, including the drain.
     #[serde(alias = "answered")]
     pub responses: u64,
-    /// The same within the window; 0 also in records that do not say.
+    /// Complete responses within the window. 0 also in records without this field.
     #[serde(default)]
     pub responses_in_window: u64,
-    /// Complete responses that met the expectation, those of the drain included.
+    /// Complete responses that met the expectation, including the drain.
     #[serde(alias = "ok")]
     pub successful: u64,
-    /// The same within the window: throughput is this over `window_ns`.
+    /// Successful responses within the window. Throughput is this count over `window_ns`.
     #[serde(alias = "ok_in_window")]
     pub successful_in_window: u64,
-    /// From sent to done of all requests together, in nanoseconds, whatever became of them, with those of the drain; 0 also in records
-    /// that do not say.
+    /// Sum of the times from sent to done over all requests, in nanoseconds, whatever their outcome,
+    /// including the drain. 0 also in records without this field.
     #[serde(default)]
     pub in_flight_ns: u64,
-    /// Successful responses to the first request of each connection in a window. In closed loop all connections begin a window at once,
-    /// and a service that serves them one after another answers these sooner than those that follow.
+    /// Successful responses to the first request of each connection in a window. In closed loop all
+    /// connections begin a window at once, and a service that serves them one after another responds to these
+    /// requests sooner than to later ones.
     #[serde(default, skip_serializing_if = "is_none")]
     pub first_successful: u64,
-    /// From sent to done of these first requests together, in nanoseconds, whatever became of them.
+    /// Sum of the times from sent to done over these first requests, in nanoseconds, whatever their outcome.
     #[serde(default, skip_serializing_if = "is_none")]
     pub first_in_flight_ns: u64,
-    /// Time for which the load generator stood still, in nanoseconds: pieces of half a second and more in which it should have looked around
-    /// and did not, because it was stopped (SIGSTOP, Ctrl-Z), or the machine was suspended.
+    /// Time for which the load generator was halted, in nanoseconds. Counts gaps of at least half a second
+    /// between two iterations of its loop, caused by a stop (SIGSTOP, Ctrl-Z) or a suspended machine.
     #[serde(default, skip_serializing_if = "is_none")]
     pub halted_ns: u64,
-    /// Stretches of the window and its drain in which no response arrived, in order: see [`Counts::silences`].
+    /// Stretches of the window and its drain in which no response arrived, in order. See
+    /// [`Counts::silences`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<Silence>,
-    /// Requests given up after the time-out.
+    /// Requests abandoned after the timeout.
     pub timed_out: u64,
-    /// Requests whose connection, or stream, failed before the response was complete, and those that a server refused unseen.
+    /// Requests whose connection or stream failed before the response was complete, and requests that a
+    /// server refused without processing them.
     pub broken: u64,
     /// Requests without a result when the drain ended.
     pub unfinished: u64,
     /// Complete responses by status code.
     #[serde(deserialize_with = "by_status")]
     pub status: BTreeMap<u16, u64>,
-    /// Every error since the connect phase began, by phase and cause, sorted.
+    /// All errors since the connect phase began, by phase and cause, sorted.
     pub errors: Vec<ErrorCount>,
-    /// In what complete responses did not meet the expectation; one failure is counted for each such response.
+    /// Reasons why complete responses did not meet the expectation. Each such response counts as one failure.
     pub contract_failures: Vec<ContractFailure>,
-    /// Responses that were looked at in full; 0 also in records that do not say.
+    /// Responses that were checked in full. 0 also in records without this field.
     #[serde(default, skip_serializing_if = "SampleCounts::is_none")]
     pub sampled: SampleCounts,
-    /// A content coding that is not known here. Content with it is taken as it came.
+    /// An unsupported content coding. Content with this coding is taken as received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown_coding: Option<String>,
-    /// Bytes received since the connect phase began: heads, framing and bodies, also of responses that were never complete, and whatever
-    /// TLS and HTTP/2 add.
+    /// Bytes received since the connect phase began: heads, framing and bodies, also of incomplete responses,
+    /// and the overhead of TLS and HTTP/2.
     pub wire_bytes: u64,
-    /// Bytes of content of complete responses, before any content decoding.
+    /// Content bytes of complete responses, before content decoding.
     pub body_bytes: u64,
-    /// From sent to done (service time). A request without a complete response is censored at its age. Where the record's design chooses
-    /// one endpoint it is that of its requests alone.
+    /// Times from sent to done (service time). A request without a complete response is censored at its age.
+    /// If the design selects one endpoint, only requests of that endpoint are included.
     pub latency: Latencies,
-    /// From sent to the first byte of the response (HTTP/2: to its head); censored where none came.
+    /// Times from sent to the first byte of the response (HTTP/2: to its head). Censored if no byte arrived.
     pub first_byte: Latencies,
-    /// Successful responses in each 100 ms of the window, the last of which may be shorter; empty for more than one turn.
+    /// Successful responses in each 100 ms of the window. The last bucket may be shorter. Empty if there was
+    /// more than one turn.
     #[serde(alias = "ok_per_100_ms")]
     pub successful_per_100_ms: Vec<u32>,
-    /// Log-ins that succeeded since the connect phase began: requests that a user sends once, before all others. They are in no other
-    /// count but that of bytes; one that fails is a request that failed.
+    /// Successful log-ins since the connect phase began. A log-in is a request that a user sends once, before
+    /// all others. Of all other counts, only the byte counts include log-ins. A log-in that fails counts as a
+    /// failed request.
     #[serde(default, skip_serializing_if = "is_none")]
     pub log_ins: u64,
-    /// Connections open when the (first) window began; 0 also in records that do not say.
+    /// Connections open when the (first) window began. 0 also in records without this field.
     #[serde(default)]
     pub connections_alive_at_start: u32,
-    /// Connections open when the drain had ended.
+    /// Connections open at the end of the drain.
     pub connections_alive: u32,
     /// Connections opened, in the connect phase and later.
     pub connections_opened: u64,
-    /// Those of them that took the place of an earlier one.
+    /// Opened connections that replaced an earlier connection.
     #[serde(default)]
     pub reconnects: u64,
-    /// From the beginning to connect to connected, for each connection that was opened since the connect phase began.
+    /// Times from starting to connect until connected, for each connection opened since the connect phase
+    /// began.
     #[serde(default = "Latencies::none", skip_serializing_if = "Latencies::is_empty")]
     pub connect: Latencies,
-    /// From there to the end of the TLS handshake.
+    /// Times from connected to the end of the TLS handshake.
     #[serde(default = "Latencies::none", skip_serializing_if = "Latencies::is_empty")]
     pub handshake: Latencies,
-    /// Handshakes that took up an earlier session.
+    /// Handshakes that resumed an earlier session.
     #[serde(default, skip_serializing_if = "is_none")]
     pub tls_resumed: u64,
-    /// What the first TLS error said.
+    /// Message of the first TLS error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_error: Option<String>,
-    /// What the load generator used; all generators together where there are several.
+    /// CPU use of the load generator, or of all generators together.
     pub generator: GeneratorUse,
-    /// What came of each request of the load, in their order. The record has them only where there are several.
+    /// Outcomes per request of the load, in plan order. The record contains them only if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<EndpointCounts>,
-    /// What open loop adds; `None` in closed loop.
+    /// Counts that exist only in open loop. `None` in closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<Box<OpenLoop>>,
 }
 
-/// What a window in open loop gave beside what every window gives.
+/// Additional counts of an open-loop window.
 ///
-/// Every request due is either in the window's `sent` or in `unsent`. The samples of `response` are as many as `intended`, and so are
-/// those of `schedule_lag` and `queued` together.
+/// Every due request is either in the window's `sent` or in `unsent`. `response` has exactly `intended`
+/// samples, and so have `schedule_lag` and `queued` together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpenLoop {
-    /// Requests that were asked for per second, by all generators; the mean over the window where the rate changes.
+    /// Requested rate of all generators together, per second. The mean over the window if the rate changes.
     pub rate_per_s: f64,
-    /// Requests that were due in the window.
+    /// Requests due in the window.
     pub intended: u64,
-    /// How many of them were due in each 100 ms of the window; empty in records that do not say, and where windows were put together.
+    /// Requests due in each 100 ms of the window. Empty in records without this field and if windows were
+    /// merged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub due_per_100_ms: Vec<u32>,
-    /// Requests that were sent in the window: over its length it is the rate achieved.
+    /// Requests sent in the window. Divided by the window's length, this is the achieved rate.
     pub sent_in_window: u64,
-    /// Requests that were due and had found no connection when the drain ended.
+    /// Due requests that had found no connection by the end of the drain.
     pub unsent: u64,
-    /// Requests that found no connection free when they were due, because all were busy or not open.
+    /// Requests that found no free connection when due, because all connections were busy or not open.
     pub queued: u64,
-    /// From due to done; what got no complete response, or was never sent, is censored at its age. Of one endpoint where the design
-    /// chooses one.
+    /// Times from due to done. A request without a complete response, or never sent, is censored at its age.
+    /// If the design selects one endpoint, only requests of that endpoint are included.
     pub response: Latencies,
-    /// From due to sent where a connection was free: how late the load generator itself was.
+    /// Times from due to sent for requests that found a free connection. This is the delay of the load
+    /// generator itself.
     ///
-    /// A connection is free from the time at which the engine saw its last response: an engine without a core sees all responses late
-    /// and takes its connections for busy meanwhile, which `run_delay_ns` of [`GeneratorUse`] shows.
+    /// A connection is free from the time at which the engine saw its last response. An engine without a core
+    /// sees all responses late and takes its connections for busy meanwhile. `run_delay_ns` of
+    /// [`GeneratorUse`] shows that.
     pub schedule_lag: Latencies,
 }
 
-/// What came of one of the requests of a load.
+/// Outcomes of one request of the load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EndpointCounts {
-    /// Its name, unlike every other's.
+    /// Unique name of the request.
     pub name: String,
-    /// Requests that were begun.
+    /// Requests begun.
     pub sent: u64,
-    /// Complete responses that met the expectation, those of the drain included.
+    /// Complete responses that met the expectation, including the drain.
     #[serde(alias = "ok")]
     pub successful: u64,
-    /// The same within the window; 0 also in records that do not say.
+    /// Successful responses within the window. 0 also in records without this field.
     #[serde(default)]
     pub successful_in_window: u64,
-    /// Bytes of content of complete responses, before any content decoding; 0 also in records that do not say.
+    /// Content bytes of complete responses, before content decoding. 0 also in records without this field.
     #[serde(default)]
     pub body_bytes: u64,
-    /// Responses that were looked at in full; 0 also in records that do not say.
+    /// Responses that were checked in full. 0 also in records without this field.
     #[serde(default, skip_serializing_if = "SampleCounts::is_none")]
     pub sampled: SampleCounts,
-    /// By how requests ended: status codes in order, then those without a complete response. Not in the record.
+    /// Requests by outcome: status codes in order, then requests without a complete response. Not in the
+    /// record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<EndpointOutcome>,
-    /// The contents of sampled responses that were good, of each thread the first 16 different ones. Not in the record.
+    /// Contents of good sampled responses, at most the first 16 distinct ones per thread. Not in the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contents: Vec<ContentSeen>,
 }
 
-/// Requests of one endpoint that ended in one way.
+/// Requests of one endpoint with the same outcome.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EndpointOutcome {
-    /// The response's status; `None` where there was no complete one: then all samples are censored. 0 for all further ones where an
-    /// endpoint showed more than 16 different ones.
+    /// Status of the response. `None` if no complete response arrived, in which case all samples are
+    /// censored. An endpoint has at most 16 distinct statuses, and 0 stands for all further ones.
     pub status: Option<u16>,
-    /// From due to done. Empty in closed loop.
+    /// Times from due to done. Empty in closed loop.
     pub response: Latencies,
-    /// From sent to done.
+    /// Times from sent to done.
     pub latency: Latencies,
 }
 
-/// Responses whose content was looked at, which is done of a few: sampled responses stand for all.
+/// Responses whose content was checked. Only a sample is checked and stands for all responses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleCounts {
-    /// Responses that were as expected but for their content, and whose content was judged.
+    /// Responses that were as expected apart from their content, and whose content was checked.
     pub judged: u64,
-    /// Those of them whose content was not as expected, or could not be decoded.
+    /// Checked responses whose content was not as expected or could not be decoded.
     pub failed: u64,
 }
 
-/// A content that was seen in the sampled responses of an endpoint.
+/// A distinct content found in the sampled responses of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentSeen {
     /// SHA-256 of the decoded content, in hexadecimal digits.
     pub sha256: String,
-    /// In how many of the sampled responses.
+    /// Number of sampled responses with this content.
     pub count: u64,
-    /// Bytes of all of them as they were sent, without framing.
+    /// Total bytes of these responses as sent, without framing.
     pub encoded_bytes: u64,
-    /// Bytes of all of them when their content coding is undone.
+    /// Total bytes of these responses after content decoding.
     pub decoded_bytes: u64,
 }
 
-/// CPU of the generator's threads over window and drain, one entry a thread.
+/// CPU use of the generator's threads over window and drain, with one entry per thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GeneratorUse {
-    /// What moved its bytes: `readiness` (epoll), `completion` (io_uring), or `mixed` where the kernel refused the latter to some
-    /// threads; empty in records that do not say.
+    /// I/O driver: `readiness` (epoll), `completion` (io_uring), or `mixed` if the kernel refused io_uring to
+    /// some threads. Empty in records without this field.
     #[serde(default)]
     pub driver: String,
-    /// CPU time of each thread in nanoseconds.
+    /// CPU time of each thread, in nanoseconds.
     pub cpu_ns: Vec<u64>,
-    /// Time each thread was runnable and had to wait for a core, in nanoseconds; empty where the kernel does not say.
+    /// Time each thread was runnable and waited for a core, in nanoseconds. Empty if the kernel does not
+    /// report it.
     pub run_delay_ns: Vec<u64>,
-    /// Wall time of each thread in nanoseconds.
+    /// Wall time of each thread, in nanoseconds.
     pub wall_ns: Vec<u64>,
 }
 
-/// How a window lies to the one that its counts are added to.
+/// Whether two windows ran in parallel or in sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Windows {
-    /// The same window, by another thread or another generator. The sum is as of one that did both: buckets add up, the window is the
-    /// longer of the two and its begin the earlier. How far they began apart is for the caller to judge.
+    /// The same window, measured by another thread or generator. Buckets are summed, the window is the longer
+    /// of the two, and its start is the earlier. The caller must check how far apart the windows began.
     Parallel,
-    /// The next turn of the same threads. Times add up; what belongs to one window alone (buckets) is given up.
+    /// The next turn of the same threads. Times are summed. Values that belong to one window alone (buckets)
+    /// are dropped.
     Sequential,
 }
 
 impl Counts {
-    /// Takes responses that were not looked at in full for failures in the share of those that were: a content that every response breaks is
-    /// else a handful of failures among all requests. For counts that nothing is merged to any more.
+    /// Extrapolates failures: counts unchecked responses as failed in the same proportion as checked ones.
+    /// Otherwise content that is wrong in every response would count as a handful of failures among all
+    /// requests. Call this only after the last merge.
     pub fn presume_failures(&mut self) {
         if self.sampled.failed == 0 {
             return;
@@ -274,24 +289,26 @@ impl Counts {
         let (mut sum, mut kept) = (0, 0);
         for bucket in &mut self.successful_per_100_ms {
             sum += u64::from(*bucket);
-            // As many in each as leave the sum right.
+            // Rounds each bucket so that the running sum stays correct.
             *bucket = (left(sum) - kept) as u32;
             kept += u64::from(*bucket);
         }
     }
 
-    /// Silences: stretches of at least [`SILENCE_MIN_NS`](crate::SILENCE_MIN_NS) in which requests waited and no response arrived.
+    /// Returns the stretches of at least [`SILENCE_MIN_NS`](crate::SILENCE_MIN_NS) in which requests waited
+    /// and no response arrived.
     pub fn silences(&self) -> Vec<Silence> {
         silence::settled(&self.silent)
     }
 
-    /// Keeps only [`Counts::silences`], for counts to which no thread or generator is merged any more.
+    /// Reduces the recorded stretches to [`Counts::silences`]. Call this only after the last merge.
     pub fn settle_silences(&mut self) {
         self.silent = self.silences();
     }
 
-    /// Takes the begin of a window out of what its throughput is counted in, to whole tenths of a second: at most so many that one is
-    /// left. Its requests stay in every other count, and its time goes to that of the drain, in which load runs beside the window too.
+    /// Excludes the start of a window from its throughput, rounded up to whole tenths of a second. At least
+    /// one tenth remains. Its requests stay in every other count. Its time is added to the drain time, which
+    /// also counts load outside the window.
     pub fn skip_lead(&mut self, lead_ns: u64) {
         let most = self.successful_per_100_ms.len().saturating_sub(1);
         let buckets = usize::try_from(lead_ns.div_ceil(BUCKET_NS)).unwrap_or(usize::MAX).min(most);
@@ -302,7 +319,7 @@ impl Counts {
         self.drain_ns += skipped_ns;
     }
 
-    /// Packs its histograms, for counts that are only read or sent from now on.
+    /// Packs the histograms of counts that are only read or sent from now on.
     pub fn pack(&mut self) {
         self.times().into_iter().for_each(Latencies::pack);
         if let Some(open) = &mut self.open {
@@ -315,18 +332,18 @@ impl Counts {
         }
     }
 
-    /// The window with its drain: for so long there was load.
+    /// Duration of the load in nanoseconds: the window with its drain.
     pub fn wall_ns(&self) -> u64 {
         self.window_ns + self.drain_ns
     }
 
-    /// Requests that there were to send: those due in open loop, those sent in closed loop.
+    /// Number of requests to be sent: those due in open loop, those sent in closed loop.
     pub fn due(&self) -> u64 {
         self.open.as_ref().map_or(self.sent, |open| open.intended)
     }
 
-    /// Requests that did not end in an expected response, those that were due and never sent included: the one definition of a failed
-    /// request.
+    /// Requests that did not end in an expected response, including requests that were due but never sent.
+    /// This is the only definition of a failed request.
     pub fn failed(&self) -> u64 {
         self.due().saturating_sub(self.successful)
     }
@@ -336,33 +353,34 @@ impl Counts {
         self.responses.saturating_sub(self.successful)
     }
 
-    /// Requests that have failed while the window lasts: [`failed`](Self::failed) without those that are under way or still to be sent.
+    /// Requests that have failed so far, for use during the window. Unlike [`failed`](Self::failed), this
+    /// excludes requests in flight or still to be sent.
     pub fn failed_so_far(&self) -> u64 {
         self.unexpected() + self.timed_out + self.broken
     }
 
-    /// What became of the requests.
+    /// Returns the number of due and failed requests.
     pub fn outcome(&self) -> RequestOutcome {
         RequestOutcome { due: self.due(), failed: self.failed() }
     }
 }
 
-/// Requests that there were to send, and those of them that failed.
+/// Number of due requests and how many of them failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RequestOutcome {
-    /// Requests due in open loop, sent in closed loop: [`Counts::due`].
+    /// Requests due in open loop, sent in closed loop. See [`Counts::due`].
     pub due: u64,
-    /// Those of them that did not end in an expected response: [`Counts::failed`].
+    /// Requests that did not end in an expected response. See [`Counts::failed`].
     pub failed: u64,
 }
 
 impl RequestOutcome {
-    /// The share that failed, 0 to 1; `None` without requests.
+    /// Share of failed requests, 0 to 1. `None` without requests.
     pub fn failed_share(self) -> Option<f64> {
         (self.due > 0).then(|| self.failed as f64 / self.due as f64)
     }
 
-    /// Whether so many failed that figures mean nothing.
+    /// Whether too many requests failed for the measurement to be valid.
     pub fn is_void(self) -> bool {
         self.failed_share().is_some_and(|share| share > FAILED_SHARE_MAX)
     }
@@ -377,24 +395,24 @@ impl Sum for RequestOutcome {
     }
 }
 
-/// The part `of` / `whole` of a count.
+/// Scales a count by `of / whole`.
 fn part(count: u64, of: u64, whole: u64) -> u64 {
     (u128::from(count) * u128::from(of)).checked_div(u128::from(whole)).unwrap_or(0) as u64
 }
 
-/// Adds what came in each part of windows that lie side by side.
+/// Adds the buckets of parallel windows.
 fn add(sums: &mut Vec<u32>, more: &[u32]) {
     sums.resize(sums.len().max(more.len()), 0);
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
 }
 
 impl OpenLoop {
-    /// Of the requests due, those sent in the window; `None` where none was due.
+    /// Share of the due requests that were sent in the window. `None` if none was due.
     pub fn sent_share(&self) -> Option<f64> {
         self.share(self.sent_in_window)
     }
 
-    /// Of the requests due, those that found no connection free.
+    /// Share of the due requests that found no free connection.
     pub fn queued_share(&self) -> Option<f64> {
         self.share(self.queued)
     }
@@ -403,10 +421,10 @@ impl OpenLoop {
         (self.intended > 0).then(|| part as f64 / self.intended as f64)
     }
 
-    /// The same rate, of which another thread or generator had its share.
+    /// Merges the counts of another thread or generator that sent part of the same rate.
     fn merge(&mut self, other: OpenLoop, windows: Windows) {
         let OpenLoop {
-            // Each says the rate of all.
+            // Each part records the total rate.
             rate_per_s: _,
             intended,
             due_per_100_ms,
@@ -429,7 +447,7 @@ impl OpenLoop {
 }
 
 impl EndpointCounts {
-    /// One of which nothing has been counted yet.
+    /// Creates empty counts.
     pub fn new(name: &str) -> EndpointCounts {
         EndpointCounts { name: name.to_owned(), ..EndpointCounts::default() }
     }
@@ -439,7 +457,8 @@ impl EndpointCounts {
         self.sent.saturating_sub(self.successful)
     }
 
-    /// Takes responses that were not looked at for failures, as [`Counts::presume_failures`] does, and returns how many.
+    /// Extrapolates failures to unchecked responses like [`Counts::presume_failures`]. Returns the number of
+    /// presumed failures.
     fn presume_failures(&mut self) -> u64 {
         let before = self.successful;
         let failed = self.sampled.presumed_failed(before);
@@ -477,13 +496,13 @@ impl EndpointCounts {
 }
 
 impl SampleCounts {
-    /// Counts a response whose content was judged.
+    /// Counts one response whose content was checked.
     pub fn add(&mut self, is_good: bool) {
         self.judged += 1;
         self.failed += u64::from(!is_good);
     }
 
-    /// Adds the responses of another window.
+    /// Adds the counts of another window.
     pub fn merge(&mut self, other: SampleCounts) {
         let SampleCounts { judged, failed } = other;
         self.judged += judged;
@@ -494,7 +513,7 @@ impl SampleCounts {
         *self == SampleCounts::default()
     }
 
-    /// How many of `successful` responses would have failed if all had been looked at.
+    /// Number of the `successful` responses that would have failed if all had been checked.
     fn presumed_failed(self, successful: u64) -> u64 {
         let others = successful.saturating_sub(self.judged - self.failed);
         (others as f64 * self.failed as f64 / self.judged.max(1) as f64).round() as u64
@@ -502,7 +521,7 @@ impl SampleCounts {
 }
 
 impl ContentSeen {
-    /// Takes in more responses of the same content.
+    /// Adds further responses with the same content.
     pub fn merge(&mut self, other: &ContentSeen) {
         let ContentSeen { sha256: _, count, encoded_bytes, decoded_bytes } = other;
         self.count += count;
@@ -530,12 +549,13 @@ impl GeneratorUse {
         }
     }
 
-    /// CPU share of the busiest thread, 0 to 1; `None` where nothing was measured.
+    /// CPU share of the busiest thread, 0 to 1. `None` if nothing was measured.
     pub fn busiest_share(&self) -> Option<f64> {
         greatest_share(&self.cpu_ns, &self.wall_ns)
     }
 
-    /// The greatest share of its time that a thread waited for a core, 0 to 1; `None` where the kernel does not say.
+    /// Largest share of its time that any thread waited for a core, 0 to 1. `None` if the kernel does not
+    /// report it.
     pub fn waiting_share(&self) -> Option<f64> {
         greatest_share(&self.run_delay_ns, &self.wall_ns)
     }
@@ -546,7 +566,7 @@ fn greatest_share(parts: &[u64], wholes: &[u64]) -> Option<f64> {
     shares.map(|(part, whole)| *part as f64 / *whole as f64).reduce(f64::max)
 }
 
-/// Takes each of `more` into the one that is the same, or behind the last.
+/// Merges each item of `more` into the matching item of `sum`, or appends it.
 fn merge_each<T>(sum: &mut Vec<T>, more: Vec<T>, same: impl Fn(&T, &T) -> bool, merge: impl Fn(&mut T, T)) {
     for one in more {
         match sum.iter_mut().find(|known| same(known, &one)) {
@@ -561,7 +581,7 @@ fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
-/// Within a flattened struct serde reads keys as the texts that they are in JSON.
+/// Parses status codes from strings, because serde passes the keys of a flattened struct as JSON strings.
 fn by_status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<u16, u64>, D::Error> {
     let texts: BTreeMap<String, u64> = BTreeMap::deserialize(deserializer)?;
     let status = |(text, count): (String, u64)| Ok((text.parse().map_err(serde::de::Error::custom)?, count));

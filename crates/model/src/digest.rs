@@ -1,4 +1,4 @@
-//! SHA-256 digests as values: shown and read as 64 hexadecimal digits. It must not know what was hashed.
+//! SHA-256 digests, formatted and parsed as 64 hexadecimal digits. This module does not know the hashed data.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ const DIGEST_BYTES: usize = 32;
 pub struct Digest([u8; DIGEST_BYTES]);
 
 impl Digest {
-    /// The digest of these bytes.
+    /// Computes the digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Digest {
         Digest(Sha256::digest(bytes).into())
     }
@@ -46,7 +46,7 @@ impl fmt::Display for Digest {
 impl FromStr for Digest {
     type Err = String;
 
-    /// Reads 64 hexadecimal digits, of either case.
+    /// Parses 64 hexadecimal digits of either case.
     fn from_str(text: &str) -> Result<Digest, String> {
         let wanted = format!("a SHA-256 digest has {} hexadecimal digits", 2 * DIGEST_BYTES);
         let mut digits: Vec<u8> = Vec::new();
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn digests_are_written_and_read_as_hexadecimal_digits() {
-        // FIPS 180-4, the example of one block.
+        // FIPS 180-4, the one-block example.
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(Digest::of(b"abc").to_string(), abc);
         assert_eq!(abc.parse(), Ok(Digest::of(b"abc")));

@@ -1,47 +1,48 @@
-//! A report before it is drawn: blocks of typed values, in the order in which people read them.
+//! Structure of a report before rendering: blocks of typed values in reading order.
 //!
-//! Makers (an experiment, a gate, an explanation, ...) choose each word once and give figures with their unit. Renderers (text,
-//! Markdown, CSV) draw blocks and know nothing of what they say. Must not: know a form, a width or a colour.
+//! Builders (an experiment, a gate, an explanation, ...) choose the wording and provide figures with units.
+//! Renderers (text, Markdown, CSV) draw blocks and do not know their meaning. This module does not know
+//! output formats, widths or colours.
 
 use crate::finding::{Code, Finding, Grade};
 use crate::quantity::{self, NONE, Quantity};
 
-/// What is reported, from top to bottom.
+/// A report, from top to bottom.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// What it is about.
+    /// Subject of the report.
     pub title: String,
-    /// The answer in one sentence, where there is one: a pull request shows it first.
+    /// The answer in one sentence, if there is one. A pull request shows it first.
     pub headline: Option<String>,
-    /// All else.
+    /// The body of the report.
     pub blocks: Vec<Block>,
 }
 
 /// A part of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
-    /// What the following blocks are.
+    /// Title of the following blocks.
     Heading(Tone, String),
-    /// A sentence or several.
+    /// One or more sentences.
     Paragraph(Tone, String),
-    /// What came of each question.
+    /// Answers to the questions of the report.
     Answers(Vec<Answer>),
-    /// The same as a list with the verdicts' words in front; each has one verdict.
+    /// Answers as a list that begins with the verdict words. Each answer has exactly one verdict.
     Verdicts(Vec<Answer>),
     /// Rows of names and figures.
     Table(Table),
-    /// What qualifies the answers, the gravest first; and the command that explains them.
+    /// Findings that qualify the answers, most severe first, and the command that explains them.
     Findings(Vec<Remark>, Option<String>),
-    /// Lines that have a name each.
+    /// Named lines.
     Lines(Vec<Line>),
-    /// What to do next, for whoever ran it: sentences or commands with their reason.
+    /// Next steps for the user: sentences, or commands with their reason.
     Steps(Vec<String>),
-    /// Blocks that a reader may skip, and what they are.
+    /// A title and blocks that a reader may skip.
     Folded(String, Vec<Block>),
 }
 
 impl Document {
-    /// One without a headline. Blocks that have nothing in them are left out.
+    /// Creates a document without a headline. Empty blocks are left out.
     pub fn new(title: impl Into<String>, blocks: impl IntoIterator<Item = Block>) -> Document {
         let blocks = blocks.into_iter().filter(|block| !block.is_empty()).collect();
         Document { title: title.into(), headline: None, blocks }
@@ -49,7 +50,7 @@ impl Document {
 }
 
 impl Block {
-    /// Whether there is nothing in it.
+    /// Whether the block has no content.
     pub fn is_empty(&self) -> bool {
         match self {
             Block::Heading(_, text) | Block::Paragraph(_, text) => text.is_empty(),
@@ -63,24 +64,24 @@ impl Block {
     }
 }
 
-/// What a text means to the eye.
+/// Meaning of a text, from which renderers choose its style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// A better candidate, a limit that passes.
+    /// A better candidate, or a limit that passes.
     Good,
-    /// A worse candidate, a limit that fails, what is invalid.
+    /// A worse candidate, a limit that fails, or an invalid result.
     Bad,
-    /// No difference that matters.
+    /// No relevant difference.
     Same,
     /// Inconclusive, or a warning.
     Doubtful,
-    /// There, and neither good nor bad.
+    /// Notable, neither good nor bad.
     Notable,
-    /// The usual.
+    /// Normal text.
     Plain,
-    /// What is looked for first.
+    /// Text that readers look for first.
     Strong,
-    /// What most readers skip.
+    /// Text that most readers skip.
     Faint,
 }
 
@@ -95,7 +96,7 @@ impl From<Grade> for Tone {
     }
 }
 
-/// A grade as a word.
+/// Returns the word for a grade.
 pub fn grade_word(grade: Grade) -> &'static str {
     match grade {
         Grade::Invalid => "invalid",
@@ -105,19 +106,19 @@ pub fn grade_word(grade: Grade) -> &'static str {
     }
 }
 
-/// What came of one question.
+/// Answer to one question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// What was asked about: `production vs development`.
+    /// Subject of the question: `production vs development`.
     pub subject: String,
     /// The verdicts, at least one.
     pub verdicts: Vec<Verdict>,
-    /// What else was seen.
+    /// Further observations.
     pub notes: Vec<String>,
 }
 
 impl Answer {
-    /// One verdict, and nothing else.
+    /// Creates an answer with one verdict and no notes.
     pub fn new(subject: impl Into<String>, tone: Tone, word: &str, detail: impl Into<String>) -> Answer {
         let verdict = Verdict { tone, word: word.to_owned(), detail: detail.into() };
         Answer { subject: subject.into(), verdicts: vec![verdict], notes: Vec::new() }
@@ -127,28 +128,28 @@ impl Answer {
 /// One verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// Its kind.
+    /// Tone in which the verdict is shown.
     pub tone: Tone,
-    /// In a word: `faster`.
+    /// The verdict in one word: `faster`.
     pub word: String,
-    /// The figures behind it, or why there are none.
+    /// The figures behind the verdict, or why there are none.
     pub detail: String,
 }
 
-/// A finding, whoever found it.
+/// A finding from any source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Remark {
-    /// How grave it is.
+    /// Severity.
     pub grade: Grade,
-    /// Its number, or which figures it is about.
+    /// Number of the check, or the figures the remark is about.
     pub mark: Option<String>,
-    /// What was found.
+    /// Description of the finding.
     pub statement: String,
-    /// Where, with the figures of each place.
+    /// Affected places, each with its figures.
     pub cases: Vec<String>,
-    /// What to do; empty where that was said before.
+    /// Recommended action. Empty if an earlier remark already gave it.
     pub remedy: String,
-    /// The command that does it.
+    /// Command for the recommended action.
     pub command: Option<String>,
 }
 
@@ -166,30 +167,30 @@ impl<C: Code> From<&Finding<C>> for Remark {
 }
 
 impl Remark {
-    /// Its grade, and its number: `warning V40`.
+    /// Grade and number: `warning V40`.
     pub fn head(&self) -> String {
         let mark = self.mark.as_ref().map(|mark| format!(" {mark}")).unwrap_or_default();
         format!("{}{mark}", grade_word(self.grade))
     }
 }
 
-/// A text with its name.
+/// A named text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// Its name.
+    /// Name of the line.
     pub name: String,
-    /// How the name looks.
+    /// Tone of the name.
     pub tone: Tone,
     /// The text.
     pub text: String,
-    /// What else is to be said; may be empty.
+    /// Additional text. May be empty.
     pub detail: String,
-    /// A command that belongs to it.
+    /// A related command.
     pub command: Option<String>,
 }
 
 impl Line {
-    /// A name and a text.
+    /// Creates a line with a name and a text.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Line {
         Line { name: name.into(), tone: Tone::Faint, text: text.into(), detail: String::new(), command: None }
     }
@@ -198,7 +199,7 @@ impl Line {
 /// A table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// What it shows, without a full stop; empty where that is plain.
+    /// Content of the table, without a full stop. Empty if the context makes it clear.
     pub heading: String,
     /// The columns.
     pub columns: Vec<Column>,
@@ -209,45 +210,46 @@ pub struct Table {
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// What stands above it.
+    /// Text above the column.
     pub heading: String,
-    /// What becomes of it where there is little room.
+    /// How cells are shortened if space is short.
     pub fit: Fit,
-    /// Where there is no room for all: 0 stays, of the others the greatest goes first.
+    /// Priority for removal if not all columns fit. Columns with 0 are never removed. The greatest number
+    /// goes first.
     pub spare: u8,
 }
 
-/// What becomes of a column's cells where there is little room.
+/// How the cells of a column are shortened if space is short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
-    /// Figures: right-aligned, and never cut.
+    /// Figures: right-aligned and never cut.
     Figure,
-    /// Text that stays as it is.
+    /// Text that is never cut.
     Whole,
-    /// Text that is broken between words.
+    /// Text that wraps between words.
     Wrapped,
-    /// Text whose end, begin or middle is left out.
+    /// Text that is cut at the end.
     CutEnd,
-    /// See [`Fit::CutEnd`].
+    /// Text that is cut at the start.
     CutStart,
-    /// See [`Fit::CutEnd`]: for names that begin with what and end with when.
+    /// Text that is cut in the middle, for names whose start and end both matter.
     CutMiddle,
-    /// A drawing that takes the room that others leave.
+    /// A drawing that takes the remaining width.
     Drawing,
 }
 
 impl Column {
-    /// A column of figures.
+    /// Creates a column of figures.
     pub fn figure(heading: impl Into<String>) -> Column {
         Column { heading: heading.into(), fit: Fit::Figure, spare: 0 }
     }
 
-    /// A column of text.
+    /// Creates a column of text.
     pub fn text(heading: impl Into<String>, fit: Fit) -> Column {
         Column { heading: heading.into(), fit, spare: 0 }
     }
 
-    /// The same, to be left out where there is no room.
+    /// Marks the column as removable if space is short.
     pub fn spare(self, spare: u8) -> Column {
         Column { spare, ..self }
     }
@@ -262,7 +264,7 @@ impl<T: Into<String>> From<(T, Fit)> for Column {
 /// A row of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Row {
-    /// As many cells as there are columns.
+    /// One cell per column.
     Cells(Vec<Cell>),
     /// A remark across all columns.
     Note(Tone, String),
@@ -271,39 +273,40 @@ pub enum Row {
 /// A cell of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// Nothing was measured: a zero would be a figure.
+    /// Not measured. Differs from a measured zero.
     Missing,
-    /// Any text; empty where the row above says it already.
+    /// Any text. Empty if it repeats the row above.
     Text(String),
     /// A verdict or a state.
     Word(Tone, String),
-    /// A figure. All of a column have one unit where that reads well.
+    /// A figure. All figures of a column share one unit where that is readable.
     Figure(Quantity),
-    /// A figure that is only bounded from below.
+    /// A figure that is only a lower bound.
     AtLeast(Quantity),
-    /// A value with its interval, on the logarithmic axis that its column shares; and whether 1 is marked.
+    /// A value and the ends of its interval, if known, on the logarithmic axis shared by the column. Ratios have a
+    /// mark at 1.
     Interval(Quantity, Option<(f64, f64)>),
-    /// Many values in a line, and before which of them something changed.
+    /// A series of values, and the indices before which it changed.
     Course(Vec<f64>, Vec<usize>),
 }
 
 impl Cell {
-    /// A text.
+    /// Creates a text cell.
     pub fn text(text: impl Into<String>) -> Cell {
         Cell::Text(text.into())
     }
 
-    /// A figure, where there is one.
+    /// Creates a figure cell, or a missing cell for `None`.
     pub fn figure(quantity: Option<Quantity>) -> Cell {
         quantity.map_or(Cell::Missing, Cell::Figure)
     }
 
-    /// A text, where there is one.
+    /// Creates a text cell, or a missing cell for `None`.
     pub fn optional(text: Option<String>) -> Cell {
         text.map_or(Cell::Missing, Cell::Text)
     }
 
-    /// Its figure, where it is one that is printed.
+    /// Returns the figure if the cell prints one.
     fn quantity(&self) -> Option<Quantity> {
         match self {
             Cell::Figure(quantity) | Cell::AtLeast(quantity) => Some(*quantity),
@@ -313,13 +316,13 @@ impl Cell {
 }
 
 impl Table {
-    /// A table of which nothing is known yet but its columns.
+    /// Creates a table without rows.
     pub fn new<C: Into<Column>>(heading: impl Into<String>, columns: impl IntoIterator<Item = C>) -> Table {
         let columns = columns.into_iter().map(Into::into).collect();
         Table { heading: heading.into(), columns, rows: Vec::new() }
     }
 
-    /// One whose first columns are names, and the others figures.
+    /// Creates a table of name columns followed by figure columns.
     pub fn of_figures<'a>(
         heading: impl Into<String>,
         names: impl IntoIterator<Item = (&'a str, Fit)>,
@@ -334,7 +337,7 @@ impl Table {
         self.rows.push(Row::Cells(cells));
     }
 
-    /// The cells of all rows, without the remarks between them.
+    /// Iterates over the cells of all rows, without the remarks between them.
     pub fn cells(&self) -> impl Iterator<Item = &Vec<Cell>> {
         self.rows.iter().filter_map(|row| match row {
             Row::Cells(cells) => Some(cells),
@@ -342,7 +345,7 @@ impl Table {
         })
     }
 
-    /// The same as text, figures with one unit a column; drawings are empty.
+    /// Returns the cells as text, with one unit per column of figures. Drawings are empty.
     pub fn texts(&self) -> Vec<Vec<String>> {
         let columns: Vec<Vec<String>> = (0..self.columns.len()).map(|at| self.column(at)).collect();
         let rows = columns.first().map_or(0, Vec::len);

@@ -1,4 +1,4 @@
-//! What can happen in a run, as it is kept: one JSON object a line in `events.jsonl`, with the event's name as its one key.
+//! Events of a run. `events.jsonl` stores one JSON object per line, with the event's name as its only key.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,61 +8,62 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Capture, ContentSeen, Generator, GeneratorLost, Slice};
 
-/// One thing that happened: what is kept, and what whoever watches is told.
+/// One event. Events are recorded and also sent to observers of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// Generators are connected, all that there are: before anything else, and again where a lost one was had back. Never told where load
-    /// comes from the run's own process.
+    /// All load generators are connected. Sent before any other event, and again after a lost generator was
+    /// reconnected. Never sent if load comes from the run's own process.
     GeneratorsConnected(Vec<Generator>),
-    /// A generator is gone. What was measured with it just then is not kept.
+    /// A generator was lost. The measurement in progress is discarded.
     GeneratorLost(GeneratorLost),
-    /// Data that services need is there; told before the first block.
+    /// Data that services need is available. Sent before the first block.
     Prepared(Prepared),
-    /// A block began; its trials are started in this order.
+    /// A block began. Its trials are started in the given order.
     BlockStarted {
-        /// Number of the block, from 1. In block 0 the capacity is measured; it never ends.
+        /// Number of the block, from 1. Capacity is measured in block 0, which never ends.
         block: u32,
-        /// Indices of the variants in the order drawn.
+        /// Indices of the variants in the drawn order.
         order: Vec<usize>,
     },
     /// All services of a trial are ready.
     TrialStarted(TrialStarted),
     /// A slice ended.
     Slice(Box<Slice>),
-    /// A trial's services were stopped.
+    /// The services of a trial were stopped.
     TrialEnded(TrialEnded),
     /// Every trial of the block was started, measured and stopped.
     BlockEnded {
         /// Number of the block.
         block: u32,
-        /// How long the block took, in seconds.
+        /// Duration of the block, in seconds.
         seconds: f64,
     },
-    /// A block counts for nothing, for a reason that has nothing to do with what was measured in it. One in which a generator was lost has no
-    /// end.
+    /// A block was discarded for a reason unrelated to its measured values. A block in which a generator was
+    /// lost has no end event.
     BlockDropped {
         /// Number of the block.
         block: u32,
-        /// What machine or generators did meanwhile, in words with figures.
+        /// The cause in the machine or the generators, as text with figures.
         why: String,
     },
-    /// The rate that all variants get in open loop was settled.
+    /// The open-loop rate of all variants was chosen.
     RateChosen(RateChosen),
-    /// The connections were settled over which capacity is measured.
+    /// The number of connections for the capacity measurement was chosen.
     ConnectionsChosen(ConnectionsChosen),
-    /// The length of the warm-up was settled, for all variants alike.
+    /// The warm-up length was chosen. It is the same for all variants.
     WarmUpChosen(WarmUp),
-    /// The processors of the services were chosen, by the processor time they wanted before anything was measured.
+    /// The processors of the services were chosen, based on the processor time they wanted before the first
+    /// measurement.
     CoresChosen(CoresChosen),
-    /// The number of slices a trial was settled.
+    /// The number of slices per trial was chosen.
     SlicesChosen(Allocation),
-    /// How many blocks fit the time was estimated.
+    /// The number of blocks that fit into the time budget was estimated.
     BlocksChosen {
-        /// In all.
+        /// Total number of blocks.
         blocks: u32,
     },
-    /// A window of load in which something was captured, to explain what the measured ones show.
+    /// A load window was captured, to explain the results of the measured windows.
     Captured(Box<Capture>),
     /// The run ended.
     Ended(Ended),
@@ -71,15 +72,15 @@ pub enum Event {
 /// Data that services need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prepared {
-    /// Its name in the experiment.
+    /// Name of the data in the experiment.
     pub name: String,
-    /// Under which the cache keeps it: SHA-256 over what it was made from, 64 hexadecimal digits.
+    /// Cache key: SHA-256 over the inputs of the data, 64 hexadecimal digits.
     pub key: String,
-    /// Whether it was made then; otherwise it was found made.
+    /// Whether the data was made in this run. False if it was already cached.
     pub made: bool,
-    /// How long that took, in seconds.
+    /// Time taken, in seconds.
     pub seconds: f64,
-    /// Size of its files in bytes.
+    /// Total size of the files, in bytes.
     pub bytes: u64,
 }
 
@@ -94,24 +95,27 @@ pub struct TrialStarted {
     pub start_s: f64,
     /// Length of the random padding variable in the services' environment, in bytes.
     pub padding_bytes: usize,
-    /// What was started, in order.
+    /// The started services, in order.
     pub services: Vec<ServiceStarted>,
-    /// Processor numbers of the generator's threads; empty where they are not pinned.
+    /// Processor numbers of the generator's threads. Empty if they are not pinned.
     pub generator_cpus: Vec<usize>,
-    /// Whether generator and services share processors: because there is one only, or because the design says so.
+    /// Whether generator and services share processors, because there is only one or because the design
+    /// requires it.
     pub cpus_shared: bool,
-    /// What the requests of the load got before any load, the first eight of them whose method is GET or HEAD: each was sent twice, or
-    /// once where the response took more than a second. What got no whole response is left out, and so is a variant that was slow in an
-    /// earlier block, and one whose time-out is above 30 s; empty also in records that do not say.
+    /// Responses to the requests of the load before any load. Covers the first eight requests with method GET
+    /// or HEAD. Each was sent twice, or once if the response took more than a second. Requests without a
+    /// complete response are left out, and so is a variant that was slow in an earlier block or whose timeout
+    /// is above 30 s. Empty also in records without this field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub witnesses: Vec<Witness>,
-    /// What the load was sent to, where that ran already and was not started: then there are no `services`.
+    /// The service under load, if it was already deployed and not started by the run. `services` is then
+    /// empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deployed: Option<Deployed>,
 }
 
 impl TrialStarted {
-    /// Notes that the services of this machine may only use these processors from now on.
+    /// Records that the services of this machine are confined to these processors from now on.
     pub fn confine(&mut self, cpus: &[usize]) {
         self.cpus_shared = false;
         for service in self.services.iter_mut().filter(|service| service.host.is_none()) {
@@ -120,28 +124,29 @@ impl TrialStarted {
     }
 }
 
-/// One response, looked at whole: what a request of the load gets from this variant.
+/// One complete response: what a request of the load returns from this variant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Witness {
-    /// The request's name, or its method and path.
+    /// Name of the request, or its method and path.
     pub request: String,
-    /// Content codings that the request said it accepts, as its header has them; `None`: it did not say.
+    /// Content codings that the request accepts, as in its header. `None` if the header is absent.
     pub accept_encoding: Option<String>,
     /// Status code.
     pub status: u16,
-    /// Headers in their order, names in lower case, values cut at 256 bytes.
+    /// Headers in their order, with names in lower case and values cut at 256 bytes.
     pub headers: Vec<(String, String)>,
-    /// Bytes of the body as sent on the wire.
+    /// Body bytes as sent on the wire.
     pub body_bytes: u64,
-    /// Bytes of the body with its content coding undone; `None` where it could not be.
+    /// Body bytes after content decoding. `None` if decoding failed.
     pub decoded_bytes: Option<u64>,
-    /// SHA-256 of that body, 64 hexadecimal digits.
+    /// SHA-256 of the decoded body, 64 hexadecimal digits.
     pub decoded_sha256: Option<String>,
-    /// Whether a second response had the same decoded body. Where it had not, or none was asked for because the first one took more than
-    /// a second, bodies cannot be compared.
+    /// Whether a second response had the same decoded body. Bodies cannot be compared if it differed, or if
+    /// no second request was sent because the first response took more than a second.
     pub repeats: bool,
-    /// Content coding of the response to the same request with `accept-encoding: gzip`. None if it is not coded then either, or if that was
-    /// not requested: it is once for each variant whose requests do not say what they accept.
+    /// Content coding of the response to the same request with `accept-encoding: gzip`. None if that response
+    /// is not coded either, or if it was not requested. It is requested once for each variant whose requests
+    /// have no `accept-encoding`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coding_on_request: Option<String>,
 }
@@ -151,60 +156,62 @@ pub struct Witness {
 pub struct ServiceStarted {
     /// Name of the service.
     pub service: String,
-    /// Process id of its first process.
+    /// Process ID of the root process.
     pub pid: u32,
-    /// Port it listens on.
+    /// Port that the service listens on.
     pub port: u16,
-    /// Where that is not where it was told to listen, nor where it was found before.
+    /// Actual listen address, if it differs from the given one and from the one found before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Found>,
-    /// Further ports that it listened on when it became ready, in order.
+    /// Further listening ports when the service became ready, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_ports: Vec<u16>,
-    /// Processor numbers of its machine it may run on; empty where it is not pinned.
+    /// Numbers of the processors that the service may use. Empty if it is not pinned.
     pub cpus: Vec<usize>,
-    /// The machine that it ran on; `None` is the one of the record.
+    /// Machine of the service. `None` is the machine of the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The image that it was made from, by its digest, where it is a container.
+    /// Image digest, if the service is a container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// Where its CPU time is read: `control group` or `processes`.
+    /// Source of the CPU time: `control group` or `processes`.
     pub cpu_source: String,
-    /// Workers that it was asked to run; `None` where nobody asked for a number.
+    /// Configured number of workers. `None` if none was configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
-    /// Its processes once it was ready, parents first, at most 64; empty in records that do not say.
+    /// Processes when the service became ready, parents first, at most 64. Empty in records without this field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessSeen>,
 }
 
-/// How a service was found that does not listen where it was told to.
+/// Listen address of a service that does not listen on the given port or address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
-    /// The port that it was given, in the variable PORT and as {port}.
+    /// The given port, in the variable PORT and as {port}.
     pub given: u16,
-    /// The address that it listens on, where that is another one too.
+    /// The actual listen address, if that differs too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
 }
 
-/// A process of a service, as the kernel shows it.
+/// A process of a service, as reported by the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessSeen {
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
-    /// Number of its parent, which is another of the service's processes or none of them; 0 in records that do not say.
+    /// Process ID of the parent, which may be outside the service. 0 in records without this field.
     #[serde(default)]
     pub parent: u32,
-    /// Its command line, words separated by blanks, cut at 512 bytes.
+    /// Command line, words separated by blanks, cut at 512 bytes.
     pub command: String,
-    /// Whether it holds a socket that listens on the service's port. In a cluster of Node.js that is the first process alone.
+    /// Whether the process has a socket that listens on the service's port. In a cluster of Node.js only the
+    /// first process has one.
     pub listens: bool,
-    /// Whether Proofload's marker is in its environment, and that environment whole. Without it a variable that is missing proves
-    /// nothing: the process was started with an environment of its own, or wrote its title over it as nginx does.
+    /// Whether its environment was read completely and contains Proofload's marker. Without the marker a
+    /// missing variable proves nothing: the process was started with a different environment, or overwrote
+    /// its environment with its title, as nginx does.
     pub marked: bool,
-    /// Of that environment the variables that the experiment sets for the service, and those that turn profilers on.
+    /// Variables of that environment that the experiment sets for the service or that turn profilers on.
     pub environment: BTreeMap<String, String>,
 }
 
@@ -215,34 +222,36 @@ pub struct TrialEnded {
     pub block: u32,
     /// Index of the variant in the plan.
     pub variant: usize,
-    /// Peak resident memory of the trial's services together, in bytes: of each the peaks of its processes, whenever they were.
-    /// Pages that processes of a service share count once; in records without `peak_rss_bytes_by_service`, in each of them.
+    /// Peak resident memory of the trial's services, in bytes: the sum of the peaks of all processes, which
+    /// need not coincide. Pages shared by processes of one service count once. In records without
+    /// `peak_rss_bytes_by_service` they count once per process.
     pub peak_rss_bytes: u64,
-    /// The same for each service on its own.
+    /// Peak resident memory of each service, in bytes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub peak_rss_bytes_by_service: BTreeMap<String, u64>,
-    /// Services that did not end on SIGTERM within their time and were killed.
+    /// Services that did not end on SIGTERM in time and were killed.
     pub killed: Vec<String>,
-    /// Processes that were still alive after everything was done; none on a sound machine.
+    /// Processes still alive after all cleanup. Empty on a sound machine.
     pub leftovers: Vec<String>,
-    /// Bytes of the services' output that were not kept.
+    /// Bytes of the services' output that were discarded.
     pub output_dropped_bytes: u64,
-    /// Services of whose workers some were gone when the load ended.
+    /// Services that had lost workers by the end of the load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers_lost: Vec<WorkersLost>,
-    /// The processes of each service when the load had ended, as in [`ServiceStarted::processes`].
+    /// Processes of each service at the end of the load, as in [`ServiceStarted::processes`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub processes_by_service: BTreeMap<String, Vec<ProcessSeen>>,
-    /// Other processes that listened on a service's port when the load had ended, in words.
+    /// Other processes that listened on a service's port at the end of the load, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strangers_listening: Vec<String>,
-    /// Ports that services which do not heed PORT began to listen on after they were ready, in words.
+    /// Ports on which services that ignore PORT began to listen after they were ready, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late_ports: Vec<String>,
-    /// The pods behind what was not started, when the load had ended; `None` also where they could not be looked at.
+    /// Pods behind a deployed service at the end of the load. `None` also if they could not be listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods: Option<Vec<PodSeen>>,
-    /// Contents of sampled good responses by the request's name, at most two different ones of each: with two, contents vary.
+    /// Contents of good sampled responses by request name, at most two distinct ones each. Two mean that
+    /// contents vary.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub contents: BTreeMap<String, Vec<ContentSeen>>,
 }
@@ -252,82 +261,84 @@ pub struct TrialEnded {
 pub struct WorkersLost {
     /// Name of the service.
     pub service: String,
-    /// Workers of the beginning that were gone at the end, also where others had taken their places.
+    /// Number of initial workers that were gone at the end, even if others had replaced them.
     pub lost: u32,
 }
 
 /// The processors of the services, chosen after the first closed loop of every variant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CoresChosen {
-    /// Number of the block in which they were chosen.
+    /// Number of the block in which the processors were chosen.
     pub block: u32,
-    /// Processor numbers that services are confined to from here on. Empty if they share all processors with the generator.
+    /// Processor numbers that services are confined to from now on. Empty if they share all processors with
+    /// the generator.
     pub services: Vec<usize>,
     /// Number of processors that confined services have.
     pub apart: u32,
-    /// Cores that the services of each variant wanted when they could use all: the time that their threads ran or waited for a core, over the
-    /// time that passed. None if nothing succeeded.
+    /// Cores that the services of each variant demanded when all were available: the time that their threads
+    /// ran or waited for a core, divided by the elapsed time. None if no request succeeded.
     pub wanted: Vec<Option<f64>>,
 }
 
-/// How the rate of an open loop was settled.
+/// The chosen rate of an open loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateChosen {
-    /// Requests due per second, at every variant; of a ramp on average over a slice.
+    /// Requests due per second, for every variant. The average over a slice if the rate is a ramp.
     pub per_s: f64,
-    /// From which rate to which each slice goes, where it is a ramp.
+    /// First and last rate of each slice, if the rate is a ramp.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ramp_per_s: Option<(f64, f64)>,
-    /// The share of the slowest variant's capacity that was asked for; `None` where it was a rate or a ramp.
+    /// The requested share of the slowest variant's capacity. `None` if a rate or a ramp was given.
     pub share: Option<f64>,
-    /// Successful responses per second of each variant in closed loop, over the same connections, 0 where there were none; empty where
-    /// it was a rate.
+    /// Successful responses per second of each variant in closed loop over the same connections. 0 if there
+    /// were none. Empty if a rate was given.
     pub capacities_per_s: Vec<f64>,
 }
 
-/// Connections over which capacity is measured, where the plan names no number.
+/// The chosen number of connections for the capacity measurement, if the plan gives none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionsChosen {
-    /// How many are used from now on, for each variant.
+    /// Number of connections per variant from now on.
     pub connections: u32,
-    /// Why there are no more, though more were wanted; `None` if there are as many as wanted.
+    /// Why there are fewer connections than wanted. `None` if there are as many as wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<String>,
 }
 
-/// How the length of the warm-up was settled.
+/// The chosen length of the warm-up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WarmUp {
     /// The length used from now on, in seconds.
     pub seconds: f64,
-    /// Whether it was measured; if not, the file gave it.
+    /// Whether the length was measured. False if the experiment file gave it.
     pub measured: bool,
-    /// For each variant, when its throughput became steady, in seconds; `None`: not in the time watched.
+    /// Time until the throughput of each variant was steady, in seconds. `None` if it did not become steady
+    /// in the time observed.
     pub steady_after_s: Vec<Option<f64>>,
 }
 
-/// How the number of slices a trial was settled.
+/// The chosen number of slices per trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Allocation {
-    /// Slices a trial from now on.
+    /// Slices per trial from now on.
     pub slices: u32,
-    /// Length of each, in seconds.
+    /// Length of each slice, in seconds.
     pub slice_s: f64,
-    /// Whether it was computed from measured variances; if not, the file gave it.
+    /// Whether the number was computed from measured variances. False if the experiment file gave it.
     pub measured: bool,
-    /// Standard deviation between processes of one variant, where measured: of log throughput, in open loop of the log of
-    /// the metric.
+    /// Standard deviation between processes of one variant, if measured: of log throughput, in open loop of
+    /// the log of the metric.
     pub between_sd: Option<f64>,
-    /// The same between slices of one process, where measured.
+    /// Standard deviation between slices of one process, if measured.
     pub within_sd: Option<f64>,
     /// Cost of one more trial in seconds: start, warm-up, stop.
     pub trial_s: Option<f64>,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ended {
-    /// Why.
+    /// Why the run ended.
     pub reason: EndReason,
     /// Length of the run in seconds.
     pub seconds: f64,
@@ -337,35 +348,35 @@ pub struct Ended {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
-    /// Every comparison had its verdict.
+    /// Every comparison has a verdict.
     Decided,
     /// The last look was taken.
     LastLook,
     /// No further block fits into the budget.
     BudgetSpent,
-    /// The budget does not hold the blocks that a verdict needs; this many seconds would.
+    /// The budget is too small for the blocks that a verdict needs.
     BudgetTooSmall {
-        /// A budget that is enough, in seconds.
+        /// A sufficient budget, in seconds.
         needed_s: u64,
     },
     /// The experiment compares nothing, and its one pass is done.
     Measured,
     /// The user stopped it.
     Interrupted,
-    /// Going on was pointless; the text says why.
+    /// The run was stopped because it could not produce a result. The text says why.
     Void(String),
-    /// The load that is asked for cannot be sent, or a file of it is not what it should be; the text says why.
+    /// The requested load cannot be sent, or one of its files is invalid. The text says why.
     LoadRefused(String),
-    /// The load generator could not work; the text says why.
+    /// The load generator failed. The text says why.
     GeneratorFailed(String),
-    /// A service failed; the text says how.
+    /// A service failed. The text says how.
     ServiceFailed(String),
-    /// Data that services need could not be made, or they could not be built; the text says why.
+    /// Data that services need could not be made, or services could not be built. The text says why.
     PreparationFailed(String),
 }
 
 impl EndReason {
-    /// What failed, in words; `None` where nothing did.
+    /// Description of the failure. `None` if nothing failed.
     pub fn failure(&self) -> Option<&str> {
         match self {
             EndReason::LoadRefused(why)
@@ -382,12 +393,12 @@ impl EndReason {
         }
     }
 
-    /// Whether the run ended by itself: nobody stopped it, and nothing failed.
+    /// Whether the run ended regularly: not interrupted and without a failure.
     pub fn is_own(&self) -> bool {
         *self != EndReason::Interrupted && self.failure().is_none()
     }
 
-    /// Whether the run ended after as many blocks as it was to have, whatever they showed.
+    /// Whether the run ended after the planned number of blocks, regardless of their results.
     pub fn is_planned(&self) -> bool {
         match self {
             EndReason::LastLook | EndReason::BudgetSpent | EndReason::Measured => true,
@@ -402,7 +413,7 @@ impl EndReason {
         }
     }
 
-    /// Its name in records and events.
+    /// The name in records and events.
     pub fn name(&self) -> &'static str {
         match self {
             EndReason::Decided => "decided",
@@ -420,46 +431,47 @@ impl EndReason {
     }
 }
 
-/// What ran already, as it was when a trial began.
+/// An already deployed service, as it was when a trial began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Deployed {
     /// Name of the service in the experiment.
     pub service: String,
-    /// Which it is: `kubernetes://NAMESPACE/SERVICE`, or a URL without its path.
+    /// Location: `kubernetes://NAMESPACE/SERVICE`, or a URL without its path.
     pub place: String,
-    /// Where the load was sent: of a Service its own address in the cluster and its port.
+    /// Address the load was sent to. For a Kubernetes Service, its cluster address and port.
     pub address: String,
-    /// All addresses that the URL's host stood for; none where it is no URL of a host.
+    /// All addresses that the URL's host resolved to. Empty if it is not a URL with a host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpAddr>,
-    /// Whether it works on this machine, where what it uses is among what all programs use.
+    /// Whether the service runs on this machine. The use of other programs then includes its resource use.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_here: bool,
-    /// Why nothing is known of its processes; of a Service nothing ever is, and `None` otherwise means that it is.
+    /// Why the processes could not be observed. `None` if they were observed. Processes of a Kubernetes Service
+    /// are never observed, even if this is `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<String>,
-    /// The pods behind it, by name, ready or not; none behind a URL.
+    /// Pods behind the service by name, ready or not. Empty for a URL.
     pub pods: Vec<PodSeen>,
 }
 
-/// A pod behind a Service, as the cluster told of it.
+/// A pod behind a Kubernetes Service, as reported by the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PodSeen {
-    /// Its name; of an address that somebody wrote down, that.
+    /// Name of the pod, or the address if the endpoint was configured by hand.
     pub name: String,
-    /// What tells it from another pod of this name; empty for a mere address.
+    /// Unique ID that distinguishes pods of the same name. Empty for a mere address.
     pub uid: String,
-    /// The node that it runs on, where that is told.
+    /// Node of the pod, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Where it listens, such as `10.83.101.7:8080`.
+    /// Listen address, such as `10.83.101.7:8080`.
     pub address: String,
-    /// Whether the cluster sent requests to it.
+    /// Whether the cluster sent requests to the pod.
     pub ready: bool,
-    /// How often its containers were started again, all together; `None` where nobody told.
+    /// Total restarts of the containers. `None` if the cluster does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restarts: Option<u32>,
-    /// The images of its containers, by their digests where those are known.
+    /// Images of the containers, by digest if known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<String>,
 }

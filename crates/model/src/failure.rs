@@ -1,6 +1,8 @@
-//! What can go wrong with a connection, a request or a response: in which phase, for which cause, and against which part of the contract.
+//! Failures of connections, requests and responses: the phase, the cause, and the violated part of the
+//! contract.
 //!
-//! Each word has one text, by which records keep it and reports show it. Must not: decide what follows from a failure.
+//! Each value has one text form, used by records and reports. This module does not decide the consequences of
+//! a failure.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,76 +11,78 @@ use std::sync::{Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Share of requests without an expected response above which figures mean nothing, our own as those of other tools.
+/// Maximum share of requests without an expected response. Above it a measurement is invalid, whether made by
+/// Proofload or by another tool.
 pub const FAILED_SHARE_MAX: f64 = 0.001;
 
-/// What a connection was doing when it failed.
+/// Phase in which a connection failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Opening the connection. No request is lost by it, unless each has a connection of its own.
+    /// Opening the connection. No request is lost, unless each has its own connection.
     Connect,
-    /// Agreeing on TLS, after the connection was opened. No request is lost by it.
+    /// TLS handshake, after the connection was opened. No request is lost.
     Tls,
     /// Writing the request.
     Send,
-    /// The request was written, the response head was not complete.
+    /// Waiting for the response head after the request was written.
     Head,
-    /// The response head was complete, the body was not.
+    /// Waiting for the rest of the body after the response head.
     Body,
-    /// Between two requests. No request is lost by it.
+    /// Between two requests. No request is lost.
     Idle,
-    /// A word that this version does not know.
+    /// A phase that this version does not know.
     #[serde(untagged)]
     Other(Unknown),
 }
 
-/// Why it failed.
+/// Cause of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// Nobody listens there (`ECONNREFUSED`).
+    /// No process listens on the port (`ECONNREFUSED`).
     Refused,
     /// The peer reset the connection (`ECONNRESET`, `EPIPE`).
     Reset,
-    /// Longer than the load allows, or the kernel gave up (`ETIMEDOUT`).
+    /// The load's timeout expired, or the kernel's did (`ETIMEDOUT`).
     Timeout,
-    /// The peer ended an idle connection in good order.
+    /// The peer closed an idle connection in an orderly way.
     Closed,
-    /// The peer ended the connection though a response was owed.
+    /// The peer closed the connection while a response was pending.
     ClosedEarly,
-    /// What arrived is not a response, or follows one that nobody requested.
+    /// The received data is not a response, or follows one without a request.
     Malformed,
-    /// What arrived is HTTP/2, and HTTP/1.1 was spoken.
+    /// The server sent HTTP/2 to an HTTP/1.1 client.
     SpeaksHttp2,
-    /// What arrived is HTTP/1, and HTTP/2 was spoken.
+    /// The server sent HTTP/1 to an HTTP/2 client.
     SpeaksHttp1,
     /// The response head is longer than 64 KiB or has more than 128 lines.
     TooLarge,
     /// No free local port is left for this address (`EADDRNOTAVAIL`).
     AddressExhausted,
-    /// No way to the address (`ENETUNREACH`, `EHOSTUNREACH`, `ENETDOWN`).
+    /// No route to the address (`ENETUNREACH`, `EHOSTUNREACH`, `ENETDOWN`).
     Unreachable,
-    /// The server's certificate is not trusted, or not for this name.
+    /// The server's certificate is not trusted, or not valid for this name.
     Certificate,
-    /// The peers could not agree on TLS, or what came was none.
+    /// The TLS handshake failed, or the received data is not TLS.
     Tls,
-    /// The server refused the stream without looking at the request (`REFUSED_STREAM`, or `GOAWAY` on its way).
+    /// The server refused the stream without processing the request (`REFUSED_STREAM`, or a crossing
+    /// `GOAWAY`).
     StreamRefused,
     /// The server reset the stream.
     StreamReset,
-    /// The engine gave the connection up because of another request on it.
+    /// The engine closed the connection because of another request on it.
     Abandoned,
     /// Another error of the operating system.
     #[serde(untagged)]
     OsError(OsError),
-    /// A word that this version does not know.
+    /// A cause that this version does not know.
     #[serde(untagged)]
     Other(Unknown),
 }
 
 impl Cause {
-    /// The setting that avoids the error. None if the cause does not tell one.
+    /// The setting that avoids the error. None if the cause does not determine one.
     pub fn remedy(self) -> Option<&'static str> {
         match self {
             Cause::SpeaksHttp2 => Some("the server speaks HTTP/2: --http2, in a file load.protocol = \"h2\""),
@@ -103,33 +107,33 @@ impl Cause {
     }
 }
 
-/// How often one kind of error was seen.
+/// Number of errors of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {
-    /// Where in a request's life: `connect`, `tls`, `send`, `head`, `body` or `idle`.
+    /// Phase of the request: `connect`, `tls`, `send`, `head`, `body` or `idle`.
     #[schemars(with = "String")]
     pub phase: Phase,
-    /// What happened: `refused`, `reset`, `timeout`, `closed-early`, ...
+    /// Cause of the error: `refused`, `reset`, `timeout`, `closed-early`, ...
     #[schemars(with = "String")]
     pub cause: Cause,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
 }
 
 impl ErrorCount {
-    /// Whether a request ran out of time: [`Counts::timed_out`](crate::Counts::timed_out) has it as well. A time-out of connecting, or
-    /// between requests, cost none.
+    /// Whether a request timed out and is also counted in [`Counts::timed_out`](crate::Counts::timed_out).
+    /// Timeouts while connecting or between requests cost no request.
     pub fn is_request_timeout(&self) -> bool {
         self.cause == Cause::Timeout && !matches!(self.phase, Phase::Connect | Phase::Tls | Phase::Idle)
     }
 }
 
-/// The number of an error of the operating system, in text `os-error 113`.
+/// Error number of the operating system, with the text form `os-error 113`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OsError(pub i32);
 
-/// A text of a record that stands for nothing this version knows. It is kept once for the life of the program, so that what holds it can
-/// be copied.
+/// A text in a record that this version does not know. Each distinct text is leaked once, so that values are
+/// `Copy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Unknown(&'static str);
 
@@ -145,22 +149,22 @@ impl<'de> Deserialize<'de> for Unknown {
     }
 }
 
-/// One way in which complete responses broke the contract.
+/// One way in which complete responses violated the contract.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContractFailure {
-    /// What was not as agreed.
+    /// The violated part of the contract.
     #[serde(alias = "what")]
     pub kind: FailureKind,
-    /// In how many responses.
+    /// Number of such responses.
     pub count: u64,
-    /// What was seen instead, the first time.
+    /// The first unexpected value.
     pub example: String,
 }
 
-/// Between status and place in the example of a redirect: `302 to /en/`.
+/// Separates status and location in the example of a redirect: `302 to /en/`.
 pub const LOCATION: &str = " to ";
 
-/// What of a response broke the contract.
+/// Part of the contract that a response violated.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FailureKind {
@@ -169,7 +173,7 @@ pub enum FailureKind {
     /// The length of the content.
     #[serde(rename = "body length")]
     BodyBytes,
-    /// The content coding: what came cannot be decoded, or by nobody here.
+    /// The content coding: the content cannot be decoded, or its coding is not supported.
     #[serde(rename = "content coding")]
     Coding,
     /// The decoded content.
@@ -177,15 +181,15 @@ pub enum FailureKind {
     /// The header of this name.
     #[serde(untagged, serialize_with = "write_header", deserialize_with = "read_header")]
     Header(String),
-    /// A request of this name, by which a user logs in: its response was not as expected, or lacked what was to be captured.
+    /// The log-in request of this name: its response was not as expected, or lacked a value to capture.
     #[serde(untagged, serialize_with = "write_log_in", deserialize_with = "read_log_in")]
     LogIn(String),
-    /// A word that this version does not know.
+    /// A kind that this version does not know.
     #[serde(untagged)]
     Other(String),
 }
 
-/// What stands before the name of a header, and before that of a request.
+/// Prefixes of a header name and of a log-in request name.
 const HEADER: &str = "header ";
 const LOG_IN: &str = "log-in ";
 
@@ -210,7 +214,7 @@ fn after<'de, D: Deserializer<'de>>(prefix: &str, deserializer: D) -> Result<Str
     text.strip_prefix(prefix).map(str::to_owned).ok_or_else(|| serde::de::Error::custom("another word"))
 }
 
-/// Shows words as records keep them.
+/// Formats values in their serialized form.
 macro_rules! shown_as_kept {
     ($($word:ty),+) => {$(
         impl fmt::Display for $word {
@@ -223,7 +227,7 @@ macro_rules! shown_as_kept {
 
 shown_as_kept!(FailureKind, Phase, Cause);
 
-/// What stands before the number.
+/// Prefix of the error number.
 const OS_ERROR: &str = "os-error ";
 
 impl Serialize for OsError {

@@ -1,7 +1,8 @@
-//! A finding: what a check saw, with its figures as values, and what to do about it.
+//! Findings: the observation of a check, its figures as values, and a remedy.
 //!
-//! One type for all that Proofload has to say of a measurement or of what it depends on: checks of records, hazards of machines, other
-//! tools' output, caveats of a slice, doubts about an explanation. They differ in the [`Code`] by which they are known.
+//! All statements about a measurement or its conditions use this one type: checks of records, hazards of
+//! machines, output of other tools, caveats of a slice, doubts about an explanation. They differ in the type
+//! of their [`Code`].
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,23 +14,23 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::check::Check;
 use crate::quantity::Quantity;
 
-/// How grave a finding is, the gravest first.
+/// Severity of a finding, most severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
-    /// No conclusion may be drawn from the figures that it is about.
+    /// No conclusion may be drawn from the affected figures.
     #[serde(rename = "void")]
     Invalid,
-    /// They stand, with this in mind.
+    /// The figures are valid but need caution.
     Warning,
-    /// Good to know.
+    /// Additional information.
     Note,
-    /// As it should be. Told only where everything is told that was looked at.
+    /// No problem. Reported only in complete listings of all checks.
     Fine,
 }
 
 impl Grade {
-    /// Whether the finding makes a result doubtful, or forbids it.
+    /// Whether the finding makes a result doubtful or invalid.
     pub fn is_grave(self) -> bool {
         match self {
             Grade::Invalid | Grade::Warning => true,
@@ -38,20 +39,20 @@ impl Grade {
     }
 }
 
-/// By what findings of one kind are known.
+/// Identifies findings of one kind.
 pub trait Code {
-    /// Whether its findings are about variants of a plan.
+    /// Whether the findings are about variants of a plan.
     const OF_VARIANTS: bool = false;
 
-    /// Its stable name, for example `errors`.
+    /// Stable name, for example `errors`.
     fn code(&self) -> &str;
 
-    /// The number under which docs/validity.md explains it, where it has one: `V8`.
+    /// Section number in docs/validity.md, if any: `V8`.
     fn section(&self) -> Option<&'static str> {
         None
     }
 
-    /// What people read of it beside the grade: `V8`, or the name of what is looked at; `None` where neither helps.
+    /// Label shown next to the grade: `V8`, or the name of the checked item. `None` if no label helps.
     fn mark(&self) -> Option<&str> {
         self.section()
     }
@@ -67,7 +68,7 @@ impl Code for &'static str {
     }
 }
 
-/// What was seen: a sentence, and its figures as values. See [`evidence!`](crate::evidence).
+/// An observation: a sentence and its figures as values. See [`evidence!`](crate::evidence).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
     sentence: String,
@@ -75,7 +76,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// A sentence, and those of its figures that programs may want, by name.
+    /// Creates evidence from a sentence and its figures by name.
     pub fn new(
         sentence: impl Into<String>,
         figures: impl IntoIterator<Item = (&'static str, Quantity)>,
@@ -88,19 +89,19 @@ impl Evidence {
         &self.sentence
     }
 
-    /// Its figures by name.
+    /// The figures by name.
     pub fn figures(&self) -> impl Iterator<Item = (&str, Quantity)> {
         self.figures.iter().map(|(name, quantity)| (name.as_ref(), *quantity))
     }
 
-    /// The same with more figures.
+    /// Adds figures.
     #[must_use]
     pub fn with(mut self, figures: impl IntoIterator<Item = (&'static str, Quantity)>) -> Evidence {
         self.figures.extend(figures.into_iter().map(|(name, quantity)| (Cow::Borrowed(name), quantity)));
         self
     }
 
-    /// The same with other words around it: `proxied: 12 of 300 requests failed`.
+    /// Rewords the sentence: `proxied: 12 of 300 requests failed`.
     #[must_use]
     pub fn reworded(self, words: impl FnOnce(&str) -> String) -> Evidence {
         Evidence { sentence: words(&self.sentence), ..self }
@@ -127,8 +128,9 @@ impl<T: Into<String>> From<T> for Evidence {
     }
 }
 
-/// Composes evidence: the words as for `format!`, then behind a semicolon the figures in them by name, each a
-/// [`Quantity`](crate::Quantity), or one with its noun ([`counted`](crate::quantity::counted)).
+/// Creates evidence. The arguments are a format string as for `format!`, then after a semicolon the figures
+/// by name. Each figure is a [`Quantity`](crate::Quantity) or a number with a noun
+/// ([`counted`](crate::quantity::counted)).
 ///
 /// ```
 /// use proofload_model::quantity::counted;
@@ -150,17 +152,17 @@ macro_rules! evidence {
     }};
 }
 
-/// What a finding means and what to do.
+/// Meaning of a finding and the recommended action.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remedy {
-    /// In words; empty where there is nothing to do.
+    /// Text of the remedy. Empty if no action is needed.
     pub text: Cow<'static, str>,
-    /// The command that does it, where there is one.
+    /// Command that performs the action, if any.
     pub command: Option<Cow<'static, str>>,
 }
 
 impl Remedy {
-    /// The same with the command that does it.
+    /// Adds the command that performs the action.
     #[must_use]
     pub fn by(self, command: impl Into<Cow<'static, str>>) -> Remedy {
         Remedy { command: Some(command.into()), ..self }
@@ -187,23 +189,23 @@ impl<T: Into<Cow<'static, str>>> From<T> for Remedy {
     }
 }
 
-/// What one check saw.
+/// Result of one check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding<C = Check> {
-    /// Which check.
+    /// The check that reported it.
     pub check: C,
-    /// How grave it is.
+    /// Severity.
     pub grade: Grade,
-    /// What was found.
+    /// The observation.
     pub evidence: Evidence,
-    /// What it means and what to do.
+    /// Meaning and recommended action.
     pub remedy: Remedy,
-    /// The variants it is about, by place in the plan; empty means all.
+    /// Indices in the plan of the affected variants. Empty means all.
     pub variants: Vec<usize>,
 }
 
 impl<C> Finding<C> {
-    /// A finding about everything.
+    /// Creates a finding about all variants.
     pub fn new(
         check: C,
         grade: Grade,
@@ -213,27 +215,27 @@ impl<C> Finding<C> {
         Finding { check, grade, evidence: evidence.into(), remedy: remedy.into(), variants: Vec::new() }
     }
 
-    /// One that forbids conclusions.
+    /// Creates a finding that makes the affected figures invalid.
     pub fn void(check: C, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Finding<C> {
         Finding::new(check, Grade::Invalid, evidence, remedy)
     }
 
-    /// One to have in mind.
+    /// Creates a warning.
     pub fn warning(check: C, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Finding<C> {
         Finding::new(check, Grade::Warning, evidence, remedy)
     }
 
-    /// One that is good to know.
+    /// Creates a note.
     pub fn note(check: C, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Finding<C> {
         Finding::new(check, Grade::Note, evidence, remedy)
     }
 
-    /// That something is as it should be.
+    /// Creates a finding that reports no problem.
     pub fn fine(check: C, evidence: impl Into<Evidence>) -> Finding<C> {
         Finding::new(check, Grade::Fine, evidence, "")
     }
 
-    /// The same about these variants alone.
+    /// Restricts the finding to these variants.
     #[must_use]
     pub fn about(self, variants: impl Into<Vec<usize>>) -> Finding<C> {
         Finding { variants: variants.into(), ..self }
@@ -241,6 +243,13 @@ impl<C> Finding<C> {
 }
 
 impl Finding {
+    /// Numbers of the findings that forbid conclusions about this variant, with spaces between them.
+    pub fn voiding(all: &[Finding], variant: usize) -> String {
+        let concerns = |one: &&Finding| one.variants.is_empty() || one.variants.contains(&variant);
+        let voiding = all.iter().filter(|one| one.grade == Grade::Invalid).filter(concerns);
+        crate::distinct(voiding.map(|one| one.check.number())).join(" ")
+    }
+
     /// Whether this finding forbids a comparison of these two variants.
     pub fn voids(&self, baseline: usize, candidate: usize) -> bool {
         let concerns = |variant| self.variants.is_empty() || self.variants.contains(&variant);
@@ -252,34 +261,34 @@ impl Finding {
     }
 }
 
-/// A finding as other programs get it.
+/// A finding in its serialized form.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Finding")]
 struct Form {
-    /// Under which docs/validity.md explains it, such as `V8`.
+    /// Section number in docs/validity.md, such as `V8`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     number: Option<Cow<'static, str>>,
     /// Stable name of the check, such as `errors`.
     check: String,
-    /// How grave it is.
+    /// Severity.
     #[serde(default = "warning")]
     grade: Grade,
-    /// What was found, in one sentence, with its figures.
+    /// The observation in one sentence, with its figures.
     evidence: String,
-    /// Those figures by name.
+    /// The figures of the sentence by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     figures: BTreeMap<Cow<'static, str>, Quantity>,
-    /// What it means and what to do.
+    /// Meaning and recommended action.
     remedy: Cow<'static, str>,
-    /// The command that does it.
+    /// Command that performs the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     command: Option<Cow<'static, str>>,
-    /// Places of the variants it is about among `variants`; empty means all.
+    /// Indices in `variants` of the affected variants. Empty means all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     variants: Option<Vec<usize>>,
 }
 
-/// The grade of what was told before there were grades.
+/// Default grade for findings recorded before grades existed.
 fn warning() -> Grade {
     Grade::Warning
 }

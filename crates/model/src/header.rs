@@ -1,24 +1,24 @@
-//! Names of header fields, in which capitals make no difference (RFC 9110, section 5.1): the one comparison of them.
+//! Case-insensitive comparison of header field names (RFC 9110, section 5.1).
 //!
-//! Must not: know what any field means.
+//! This module does not know the meaning of any field.
 
-/// Whether two names are those of the same field.
+/// Whether two names denote the same field.
 #[inline]
 pub fn is_same(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
 
-/// A name as a key, by which fields are found and compared in maps.
+/// Normalizes a name for use as a map key.
 pub fn key(name: &str) -> String {
     name.to_ascii_lowercase()
 }
 
-/// Whether there is a field of this name.
+/// Whether a field with this name exists.
 pub fn has<V>(fields: &[(String, V)], name: &str) -> bool {
     fields.iter().any(|(given, _)| is_same(given, name))
 }
 
-/// The values of all fields of this name, in their order.
+/// Returns the values of all fields with this name, in order.
 pub fn values<'f, V>(fields: &'f [(String, V)], name: &str) -> impl Iterator<Item = &'f V> {
     fields.iter().filter(move |(given, _)| is_same(given, name)).map(|(_, value)| value)
 }

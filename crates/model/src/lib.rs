@@ -1,6 +1,7 @@
-//! The words of Proofload as types: what a slice of load counted, what happened in a run, which metrics and checks there are.
+//! Shared data types: request counts of a load slice, events of a run, metrics and checks.
 //!
-//! Every other crate speaks in these types. Must not: read files or clocks, judge a measurement, or draw anything.
+//! All other crates use these types. This crate does not read files or clocks, judge measurements or draw
+//! output.
 
 mod ask;
 mod capture;
@@ -34,12 +35,12 @@ pub use silence::{SILENCE_MIN_NS, Silence};
 pub use slice::*;
 pub use stats::median;
 
-/// Each once, where it first comes.
+/// Removes duplicates, keeping the first occurrence.
 pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     grouped(all.into_iter().map(|one| (one, ()))).into_iter().map(|(one, _)| one).collect()
 }
 
-/// Values with the same key together, keys and values in the order in which they come.
+/// Groups values by key. Keys and values keep their order of first occurrence.
 pub fn grouped<K: PartialEq, V>(all: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
     let mut groups: Vec<(K, Vec<V>)> = Vec::new();
     for (key, value) in all {

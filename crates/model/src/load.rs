@@ -1,5 +1,5 @@
-//! Words that a plan and the engine share: what is spoken, what a response must be, and how many requests are due per second in open loop,
-//! and in all by some time: the law behind arrivals. Plain data.
+//! Data types shared by plans and the load engine: protocol, response contract, and the request rate of an
+//! open loop. The rate also gives the number of requests due by a given time. Plain data.
 //!
 //! ```text
 //! rate                                   count due by t:   Λ(t) = ∫ rate
@@ -10,8 +10,8 @@
 //!      └──┴────────┴──────────► t
 //!         0        D = over
 //! ```
-//! Its inverse, which says when the next request is due, is the engine's. It must not know threads or clocks, nor open, resolve or measure
-//! anything.
+//! The engine implements the inverse, which gives the time of the next request. This module does not use
+//! threads or clocks, and does not open, resolve or measure anything.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::Digest;
 use crate::ask::Ask;
 
-/// One response in so many is read in full, unless somebody says otherwise.
+/// Default sampling interval: one in this many responses is read in full.
 pub const SAMPLE_EVERY: u64 = 10_000;
 
 /// The protocol above the connection.
@@ -31,12 +31,13 @@ pub const SAMPLE_EVERY: u64 = 10_000;
 pub enum Protocol {
     /// HTTP/1.1.
     Http1 {
-        /// Requests that a connection sends without waiting for their responses: 1, unless pipelining is asked for.
+        /// Requests that a connection sends without waiting for their responses. 1 unless pipelining is
+        /// requested.
         pipeline: u32,
     },
-    /// HTTP/2, by ALPN with TLS and by prior knowledge without.
+    /// HTTP/2, negotiated by ALPN with TLS, and by prior knowledge without TLS.
     Http2 {
-        /// Requests under way on a connection, if the server allows as many.
+        /// Maximum concurrent requests per connection, if the server allows that number.
         streams: u32,
     },
 }
@@ -48,19 +49,20 @@ impl Default for Protocol {
 }
 
 impl Protocol {
-    /// Requests under way on a connection, at most.
+    /// Maximum concurrent requests per connection.
     pub fn lanes(self) -> u32 {
         match self {
             Protocol::Http1 { pipeline: lanes } | Protocol::Http2 { streams: lanes } => lanes,
         }
     }
 
-    /// Whether the first bytes of a server are HTTP/2. It sends its settings first: a frame of type 4 on stream 0 (RFC 9113, section 3.4).
+    /// Whether the first bytes from a server are HTTP/2. An HTTP/2 server begins with its settings: a frame
+    /// of type 4 on stream 0 (RFC 9113, section 3.4).
     pub fn is_http2(first_bytes: &[u8]) -> bool {
         matches!(first_bytes, [0, _, _, 4, 0, 0, 0, 0, 0, ..])
     }
 
-    /// Streams of a connection, at most; `None` if the protocol has none.
+    /// Maximum number of streams per connection. `None` if the protocol has no streams.
     pub fn streams(self) -> Option<u32> {
         match self {
             Protocol::Http1 { .. } => None,
@@ -68,7 +70,8 @@ impl Protocol {
         }
     }
 
-    /// Whether a connection sends a request before the response to the last one is there, and gets responses in that order.
+    /// Whether a connection sends requests before the response to the last one arrived, and gets responses in
+    /// that order.
     pub fn pipelines(self) -> bool {
         match self {
             Protocol::Http1 { pipeline } => pipeline > 1,
@@ -76,7 +79,8 @@ impl Protocol {
         }
     }
 
-    /// Whether a response names its request. If not, a second response to one request is taken for that to the next.
+    /// Whether a response identifies its request. If not, a second response to one request is taken for the
+    /// response to the next.
     pub fn names_requests(self) -> bool {
         match self {
             Protocol::Http1 { .. } => false,
@@ -85,73 +89,73 @@ impl Protocol {
     }
 }
 
-/// What a response must be to count as a success. The default accepts any 2xx.
+/// Conditions that a successful response must meet. The default accepts any 2xx status.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract {
-    /// The accepted status codes; empty: any 2xx.
+    /// The accepted status codes. Empty accepts any 2xx.
     pub status: Vec<u16>,
-    /// For each header name the accepted values, compared without regard to case. No value at all: the header must
-    /// be there. An empty string among the values: it may be absent.
+    /// The accepted values for each header name, compared case-insensitively. An empty list requires the
+    /// header to be present. An empty string in the list allows it to be absent.
     pub headers: BTreeMap<String, Vec<String>>,
-    /// The length of the content (after removal of the chunked coding, before that of a content coding), in bytes.
+    /// Length of the content in bytes, without chunked framing and before content decoding.
     pub body_bytes: Option<u64>,
-    /// The SHA-256 of the content when its content coding is undone. Only sampled responses are compared with it.
+    /// SHA-256 of the content after content decoding. Only sampled responses are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Digest>,
 }
 
 impl Contract {
-    /// Whether a response of this status may be a success.
+    /// Whether a response with this status may be a success.
     pub fn accepts_status(&self, status: u16) -> bool {
         if self.status.is_empty() { (200..300).contains(&status) } else { self.status.contains(&status) }
     }
 }
 
-/// Where in a response the value is that later requests of the same user are filled with.
+/// Location in a response of the value that is inserted into later requests of the same user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseField {
-    /// The header of this name, of several the first.
+    /// The header of this name. If there are several, the first.
     Header(String),
-    /// The string, number or boolean that this JSON pointer (RFC 6901) leads to in the content.
+    /// The string, number or boolean at this JSON pointer (RFC 6901) in the content.
     Json(String),
 }
 
-/// How long a user waits after a response before the next request.
+/// Time a user waits after a response before the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Think {
-    /// Always so long.
+    /// Constant time.
     Constant(Duration),
-    /// At random, exponentially distributed with this mean.
+    /// Random time, exponentially distributed with this mean.
     Exponential(Duration),
 }
 
-/// Beyond it arrivals are not even 100 ns apart, and no client keeps up.
+/// Maximum rate. Above it arrivals are less than 100 ns apart, which no client can sustain.
 pub const RATE_MAX_PER_S: f64 = 1e7;
 
-/// Requests due per second over a slice, over all threads. It begins anew with each slice.
+/// Requests due per second over a slice, over all threads. The time starts at 0 in each slice.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rate {
-    /// The same all the time; above 0 and at most [`RATE_MAX_PER_S`].
+    /// Constant rate, above 0 and at most [`RATE_MAX_PER_S`].
     Constant(f64),
-    /// Changes linearly from the start of the window, and stays at `to_per_s` once `over` has passed.
+    /// Rate that changes linearly from the start of the window, and stays at `to_per_s` after `over`.
     ///
-    /// A ramp to 0 has an end: `over` · `from_per_s` / 2 requests are due and then none, so that a slice of more
-    /// requests ([`Until::Requests`]) would wait for an interrupt.
+    /// A ramp to 0 ends: after `over` · `from_per_s` / 2 requests no more are due. A slice with a larger
+    /// request count ([`Until::Requests`]) would never end.
     Ramp {
-        /// The rate at the start; from 0 to [`RATE_MAX_PER_S`].
+        /// The rate at the start, from 0 to [`RATE_MAX_PER_S`].
         from_per_s: f64,
-        /// The rate from `over` on; the same limits, and not 0 if `from_per_s` is.
+        /// The rate from `over` on, with the same limits. Not 0 if `from_per_s` is 0.
         to_per_s: f64,
-        /// How long the change takes; not 0.
+        /// Duration of the change. Not 0.
         over: Duration,
     },
 }
 
 impl Rate {
-    /// The rate if it is the same all the time.
+    /// Returns the rate if it is constant.
     pub fn constant_per_s(&self) -> Option<f64> {
         match *self {
             Rate::Constant(per_s) => Some(per_s),
@@ -159,7 +163,7 @@ impl Rate {
         }
     }
 
-    /// Where the rate starts and ends, and how long the change takes; `None` if it does not change.
+    /// Returns the first rate, the last rate, and the duration of the change. `None` for a constant rate.
     pub fn ramp(&self) -> Option<(f64, f64, Duration)> {
         match *self {
             Rate::Constant(_) => None,
@@ -167,7 +171,7 @@ impl Rate {
         }
     }
 
-    /// The rate at `elapsed_s` seconds from the start of the window.
+    /// Returns the rate `elapsed_s` seconds after the start of the window.
     pub fn at(&self, elapsed_s: f64) -> f64 {
         match *self {
             Rate::Constant(per_s) => per_s,
@@ -178,21 +182,21 @@ impl Rate {
         }
     }
 
-    /// How many requests are due in the first `elapsed_s` seconds of the window: the integral of the rate. Constant
-    /// arrivals are so many within one; of Poisson arrivals it is the mean.
+    /// Number of requests due in the first `elapsed_s` seconds of the window: the integral of the rate. Exact
+    /// within one for constant arrivals, the mean for Poisson arrivals.
     pub fn due_by(&self, elapsed_s: f64) -> f64 {
         match *self {
             Rate::Constant(per_s) => per_s * elapsed_s,
             Rate::Ramp { from_per_s, over, .. } => {
                 let ramp_s = elapsed_s.min(over.as_secs_f64());
-                // A trapezium, and a rectangle after it.
+                // A trapezoid, followed by a rectangle.
                 let on_ramp = (from_per_s + self.at(ramp_s)) / 2.0 * ramp_s;
                 on_ramp + (elapsed_s - ramp_s) * self.at(elapsed_s)
             }
         }
     }
 
-    /// The mean over the first `elapsed_s` seconds of the window.
+    /// Mean rate over the first `elapsed_s` seconds of the window.
     pub fn mean(&self, elapsed_s: f64) -> f64 {
         match *self {
             Rate::Constant(per_s) => per_s,
@@ -201,7 +205,7 @@ impl Rate {
         }
     }
 
-    /// What is wrong with it, if anything.
+    /// Describes an invalid rate. `None` if the rate is valid.
     pub fn problem(&self) -> Option<String> {
         let limit = RATE_MAX_PER_S;
         match *self {
@@ -221,21 +225,21 @@ impl Rate {
     }
 }
 
-/// How arrivals are spread in time in open loop.
+/// Distribution of open-loop arrivals in time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Process {
-    /// Evenly: one every 1 / rate, the first at the start of the window. Where the rate changes, arrival k comes when k were
-    /// due.
+    /// Evenly spaced: one every 1 / rate, the first at the start of the window. If the rate changes, arrival
+    /// k comes when the expected count reaches k.
     Constant,
-    /// At random and independent of each other, as from many users: gaps are exponential with mean 1 / rate. Where the rate
-    /// changes, a Poisson process that changes with it.
+    /// Random and independent, as from many users: gaps are exponential with mean 1 / rate. If the rate
+    /// changes, an inhomogeneous Poisson process.
     #[default]
     Poisson,
 }
 
 impl Process {
-    /// As flags and files have it.
+    /// The name in flags and files.
     pub fn name(self) -> &'static str {
         match self {
             Process::Constant => "constant",
@@ -244,19 +248,19 @@ impl Process {
     }
 }
 
-/// How long a slice sends. In open loop: which arrivals belong to it.
+/// End of a slice. In open loop it determines the arrivals that belong to the slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// For this long; what is in flight then is drained. Open loop: what was due by then and found no connection is
-    /// still sent while the drain lasts.
+    /// Ends after this time, and requests in flight are drained. In open loop, requests that were due by then
+    /// and found no connection are still sent during the drain.
     Elapsed(Duration),
-    /// Exactly this many requests; the slice lasts until the last of them has ended.
+    /// Ends after exactly this number of requests. The slice lasts until the last of them ended.
     Requests(u64),
 }
 
 impl Until {
-    /// The length of the window; `None` if a number of requests ends it.
+    /// The length of the window. `None` if a request count ends it.
     pub fn length(self) -> Option<Duration> {
         match self {
             Until::Elapsed(length) => Some(length),
@@ -264,7 +268,7 @@ impl Until {
         }
     }
 
-    /// The number of requests that ends the slice; `None` if its time does.
+    /// The request count that ends the slice. `None` if a time ends it.
     pub fn requests(self) -> Option<u64> {
         match self {
             Until::Elapsed(_) => None,
@@ -273,24 +277,24 @@ impl Until {
     }
 }
 
-/// What a slice was to be, where nothing is compared: each may be another.
+/// The requested load of one slice, if nothing is compared. Slices may then differ.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// How long it was to send.
+    /// Requested end of the slice.
     pub until: Until,
-    /// When requests were due; `None` in closed loop.
+    /// Requested arrivals. `None` in closed loop.
     pub open: Option<AskedOpen>,
 }
 
-/// An open loop as it was asked for, and what that came to.
+/// A requested open loop and the resulting rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct AskedOpen {
-    /// As it was asked for: perhaps as a share of capacity.
+    /// The request as given, possibly as a share of capacity.
     pub ask: Ask,
-    /// The rate that it is.
+    /// The resulting rate.
     pub rate: Rate,
-    /// How requests were spread in time.
+    /// Distribution of the arrivals in time.
     pub process: Process,
-    /// Decides the times of those at random.
+    /// Seed for random arrival times.
     pub seed: u64,
 }

@@ -1,20 +1,21 @@
-//! The metrics by which variants are compared: one table, a row for each, of all that is known of them.
+//! Table of the metrics by which variants are compared, with one row per metric.
 //!
-//! A new metric is a row here, and the function that takes its value from a trial in `analysis`. Must not: compute a value.
+//! To add a metric, add a row here and, in `analysis`, the function that computes its value from a trial.
+//! This module does not compute values.
 
 use serde::{Deserialize, Serialize};
 use stats::Direction;
 
 use crate::quantity::Unit;
 
-/// When requests are sent, in the slices that count.
+/// When requests are sent in measured slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pacing {
-    /// Closed loop: each connection sends its next request when the last one is done.
+    /// Closed loop: each connection sends its next request after the response to the last one.
     Closed,
-    /// Open loop, at a rate common to all variants.
+    /// Open loop at a common rate for all variants.
     Open,
-    /// Open loop, at the rate at which each variant just keeps the limits that users bear, which is searched for.
+    /// Open loop with a search for the highest rate at which each variant keeps its latency limits.
     Search,
 }
 
@@ -28,54 +29,55 @@ impl Pacing {
     }
 }
 
-/// In which runs a metric has values.
+/// The kinds of run in which a metric has values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loop {
-    /// In closed loop only: in open loop it is given.
+    /// Closed loop only. In open loop the value is given.
     Closed,
-    /// In open loop at a common rate only: in closed loop it follows from the number of connections.
+    /// Open loop at a common rate only. In closed loop the value follows from the number of connections.
     Open,
-    /// Only where the rate is searched for.
+    /// Only runs that search for the rate.
     Search,
-    /// In all.
+    /// All kinds of run.
     Either,
 }
 
-/// All that is known of a metric.
+/// Properties of a metric.
 #[derive(Debug)]
 pub struct MetricRow {
-    /// In sentences: `p99 response time`.
+    /// Name in sentences: `p99 response time`.
     pub title: &'static str,
-    /// Above a column: `CPU/request`.
+    /// Column heading: `CPU/request`.
     pub heading: &'static str,
-    /// What it measures: `expected responses per second`.
+    /// Description: `expected responses per second`.
     pub meaning: &'static str,
-    /// What it is counted in.
+    /// Unit of the values.
     pub unit: Unit,
-    /// Whether more or less of it is better.
+    /// Whether higher or lower values are better.
     pub direction: Direction,
-    /// The verdict on a candidate that is better: `faster`.
+    /// Verdict on a better candidate: `faster`.
     pub better: &'static str,
-    /// The verdict on one that is worse: `slower`.
+    /// Verdict on a worse candidate: `slower`.
     pub worse: &'static str,
-    /// Where its value is a greater number: `higher`, `longer`.
+    /// Word for a greater value: `higher`, `longer`.
     pub more: &'static str,
-    /// Where it is a smaller one: `lower`, `shorter`.
+    /// Word for a smaller value: `lower`, `shorter`.
     pub less: &'static str,
-    /// The loops in which it has values.
+    /// The kinds of run in which the metric has values.
     pub loops: Loop,
-    /// Which quantile of the response time it is, 0.99 for p99; `None` where it is no latency.
+    /// The quantile of the response time, 0.99 for p99. `None` if the metric is not a latency.
     pub quantile: Option<f64>,
-    /// Whether it is a figure of the service's processes, and not of its responses: of what runs in a cluster nobody knows it.
+    /// Whether the metric is computed from the service's processes, not from responses. It is then unknown
+    /// for services in a cluster.
     pub of_processes: bool,
-    /// Whether reports have it without being asked.
+    /// Whether reports include the metric by default.
     pub usual: bool,
 }
 
-/// Makes the metrics, each with its name and its row, and the list of them all.
+/// Defines the metrics from their names and rows, and the list of all metrics.
 macro_rules! metrics {
     ($($(#[doc = $doc:literal])+ $metric:ident = $name:literal: $row:expr;)+) => {
-        /// A figure by which variants are compared.
+        /// A metric by which variants are compared.
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
         )]
@@ -84,15 +86,15 @@ macro_rules! metrics {
         }
 
         impl Metric {
-            /// All metrics, in the order in which reports have them.
+            /// All metrics, in the order of reports.
             pub const ALL: &[Metric] = &[$(Metric::$metric),+];
 
-            /// Its name, as the experiment file has it.
+            /// The name in experiment files.
             pub fn name(self) -> &'static str {
                 match self { $(Metric::$metric => $name,)+ }
             }
 
-            /// All that is known of it.
+            /// The properties of the metric.
             pub fn row(self) -> &'static MetricRow {
                 match self {
                     $(Metric::$metric => {
@@ -154,7 +156,7 @@ metrics! {
         of_processes: true,
         usual: true,
     };
-    /// The highest rate of requests at which the variant keeps the limits of `design.slo`; more is better.
+    /// The highest request rate at which the variant keeps the limits of `design.slo`; more is better.
     Capacity = "capacity": MetricRow {
         title: "capacity",
         heading: "capacity",
@@ -186,12 +188,12 @@ metrics! {
     P999 = "p99.9": response_time("p99.9 response time", "p99.9", 0.999);
 }
 
-/// The row of a metric that is reported only if the plan names it.
+/// Marks a metric as reported only if the plan names it.
 const fn unusual(row: MetricRow) -> MetricRow {
     MetricRow { usual: false, ..row }
 }
 
-/// The row of a quantile of the response time.
+/// Creates the row of a response time quantile.
 const fn response_time(title: &'static str, heading: &'static str, quantile: f64) -> MetricRow {
     MetricRow {
         title,
@@ -211,22 +213,22 @@ const fn response_time(title: &'static str, heading: &'static str, quantile: f64
 }
 
 impl Metric {
-    /// The metric of that name.
+    /// Returns the metric with this name.
     pub fn named(name: &str) -> Option<Metric> {
         Metric::ALL.iter().copied().find(|metric| metric.name() == name)
     }
 
-    /// The metrics that are quantiles of the response time.
+    /// Iterates over the metrics that are quantiles of the response time.
     pub fn latencies() -> impl Iterator<Item = Metric> {
         Metric::ALL.iter().copied().filter(|metric| metric.quantile().is_some())
     }
 
-    /// The metrics that have values in runs of this pacing.
+    /// Iterates over the metrics that have values in runs of this pacing.
     pub fn of(pacing: Pacing) -> impl Iterator<Item = Metric> {
         Metric::ALL.iter().copied().filter(move |metric| metric.exists_in(pacing))
     }
 
-    /// Whether it has values in runs of this pacing.
+    /// Whether the metric has values in runs of this pacing.
     pub fn exists_in(self, pacing: Pacing) -> bool {
         match self.row().loops {
             Loop::Closed => pacing == Pacing::Closed,
@@ -236,29 +238,29 @@ impl Metric {
         }
     }
 
-    /// Which quantile of the response time it is, 0.99 for p99; `None` where it is no latency.
+    /// The quantile of the response time, 0.99 for p99. `None` if the metric is not a latency.
     pub fn quantile(self) -> Option<f64> {
         self.row().quantile
     }
 
-    /// What it is counted in.
+    /// Unit of the values.
     pub fn unit(self) -> Unit {
         self.row().unit
     }
 
-    /// Whether more of it is better.
+    /// Whether a greater value is better.
     pub fn wants_more(self) -> bool {
         self.row().direction == Direction::HigherIsBetter
     }
 
-    /// Whether it is a figure of the service's processes; see [`MetricRow::of_processes`].
+    /// Whether the metric is computed from the service's processes. See [`MetricRow::of_processes`].
     pub fn is_of_processes(self) -> bool {
         self.row().of_processes
     }
 
-    /// Requests that a trial has to be planned for, so that it has those that the metric wants: for a quantile q ten
-    /// beyond it, n = 10 / (1 − q), and five standard deviations more, for arrivals at random are not always as many.
-    /// 0 where any number will do.
+    /// Number of requests to plan per trial so that the metric is well defined. For a quantile q this is ten
+    /// requests beyond it, n = 10 / (1 − q), plus five standard deviations because the number of random
+    /// arrivals varies. 0 if any number is enough.
     pub fn requests_wanted(self) -> f64 {
         let least = |q: f64| 10.0 / (1.0 - q);
         self.quantile().map_or(0.0, |q| (least(q) + 5.0 * least(q).sqrt() + 10.0).ceil())

@@ -1,6 +1,7 @@
-//! Quantities as people read them: a value and its unit become text with as many digits as they deserve.
+//! Formats quantities for people: a value and its unit become text with an appropriate number of digits.
 //!
-//! This is the one place where a number becomes words. Pure. Must not: know what the number is of, or judge it.
+//! All numbers in output are formatted here. This module is pure. It does not know what a number measures and
+//! does not judge it.
 
 use std::fmt;
 
@@ -18,10 +19,10 @@ pub use change::{
 };
 pub use column::{column, differences};
 
-/// What stands where there is no figure: a zero would be one.
+/// Placeholder for a missing figure. A zero would be a figure.
 pub const NONE: &str = "–";
 
-/// What a figure is counted in.
+/// Unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -31,21 +32,21 @@ pub enum Unit {
     Us,
     /// Bytes.
     Bytes,
-    /// A part of a whole, 0 to 1.
+    /// Share of a whole, 0 to 1.
     Share,
-    /// One amount over another.
+    /// Ratio of two amounts.
     Ratio,
-    /// Things.
+    /// A count of items.
     Count,
     /// A plain number, such as processor cores in use.
     Number,
 }
 
-/// A unit's steps: how many of the basic unit each is, and its name.
+/// Scaled forms of a unit: the factor to the basic unit, and the name.
 type Steps = &'static [(f64, &'static str)];
 
 impl Unit {
-    /// Larger and smaller units for the same, the smallest first; none where a figure has one unit only.
+    /// Scaled forms of the unit, smallest first. Only one entry if figures are never scaled.
     fn steps(self) -> Steps {
         match self {
             Unit::Us => &[(1.0, " µs"), (1e3, " ms"), (1e6, " s")],
@@ -57,63 +58,63 @@ impl Unit {
     }
 }
 
-/// A figure with its unit.
+/// A value with its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantity {
-    /// How many.
+    /// The value.
     pub value: f64,
-    /// Of what.
+    /// The unit.
     pub unit: Unit,
 }
 
 impl Quantity {
-    /// So many things.
+    /// Creates a count of items.
     pub fn count(number: impl Into<u64>) -> Quantity {
         Quantity { value: number.into() as f64, unit: Unit::Count }
     }
 
-    /// A plain number.
+    /// Creates a plain number.
     pub fn number(value: f64) -> Quantity {
         Quantity { value, unit: Unit::Number }
     }
 
-    /// A time in nanoseconds.
+    /// Creates a time from nanoseconds.
     pub fn ns(ns: u64) -> Quantity {
         Quantity::us(ns as f64 / 1e3)
     }
 
-    /// A time in microseconds.
+    /// Creates a time from microseconds.
     pub fn us(value: f64) -> Quantity {
         Quantity { value, unit: Unit::Us }
     }
 
-    /// A time in seconds.
+    /// Creates a time from seconds.
     pub fn seconds(seconds: f64) -> Quantity {
         Quantity::us(seconds * 1e6)
     }
 
-    /// An amount of data in bytes.
+    /// Creates an amount of data from bytes.
     pub fn bytes(value: f64) -> Quantity {
         Quantity { value, unit: Unit::Bytes }
     }
 
-    /// So many per second.
+    /// Creates a rate per second.
     pub fn per_s(value: f64) -> Quantity {
         Quantity { value, unit: Unit::PerS }
     }
 
-    /// A part of a whole, 0 to 1.
+    /// Creates a share of a whole, 0 to 1.
     pub fn share(value: f64) -> Quantity {
         Quantity { value, unit: Unit::Share }
     }
 
-    /// One amount over another.
+    /// Creates a ratio of two amounts.
     pub fn ratio(value: f64) -> Quantity {
         Quantity { value, unit: Unit::Ratio }
     }
 }
 
-/// In the unit that reads best, with three digits that count.
+/// Formats the value in the best readable unit, with three significant digits.
 impl fmt::Display for Quantity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Quantity { value, unit } = *self;
@@ -129,14 +130,14 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// A number of things with their noun, as a figure of evidence: `1 run`, `1,234 runs`.
+/// A count with its noun, for use as a figure of evidence: `1 run`, `1,234 runs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
     number: u64,
     noun: &'static str,
 }
 
-/// A number of things, written with their noun.
+/// Creates a count that is written with its noun.
 pub fn counted(number: impl Into<u64>, noun: &'static str) -> Counted {
     Counted { number: number.into(), noun }
 }
@@ -153,10 +154,10 @@ impl From<Counted> for Quantity {
     }
 }
 
-/// Most digits after the point. Nobody reads more.
+/// Maximum number of decimals. More are not readable.
 const DECIMALS_MAX: usize = 5;
 
-/// A count with thousands set apart: `134,054`.
+/// Formats a count with thousands separators: `134,054`.
 pub fn count(number: u64) -> String {
     match number {
         0..1000 => number.to_string(),
@@ -164,12 +165,12 @@ pub fn count(number: u64) -> String {
     }
 }
 
-/// A noun with its number: `1 run`, `1,234 runs`.
+/// Formats a count and its noun: `1 run`, `1,234 runs`.
 pub fn many(number: u64, noun: &str) -> String {
     format!("{} {}", count(number), plural(number, noun))
 }
 
-/// A noun in the form that its number asks for: `run`, `runs`, `processes`, `entries`.
+/// Returns the noun in singular or plural: `run`, `runs`, `processes`, `entries`.
 pub fn plural(number: u64, noun: &str) -> String {
     let hisses = ["s", "x", "ch", "sh"].iter().any(|end| noun.ends_with(end));
     match noun.strip_suffix('y') {
@@ -180,20 +181,20 @@ pub fn plural(number: u64, noun: &str) -> String {
     }
 }
 
-/// A figure with three significant digits, thousands set apart: `0.123`, `12.3`, `1,230`.
+/// Formats a figure with three significant digits and thousands separators: `0.123`, `12.3`, `1,230`.
 pub fn three_digits(value: f64) -> String {
     let decimals = digits_after(value.abs(), 3);
     if decimals > 0 || !value.is_finite() {
         return decimal(value, decimals);
     }
-    // Above a thousand the digits beyond the third are noise on any real machine.
+    // Above a thousand, digits beyond the third are noise on any real machine.
     let unit = 10_f64.powi((value.abs().log10().floor() as i32 - 2).max(0));
     let digits = count(((value.abs() / unit).round() * unit) as u64);
     if value < 0.0 { format!("−{digits}") } else { digits }
 }
 
-/// A figure with so many decimals, and a true minus. What is not nothing is never written as zero: it gets the decimals that show its first
-/// digit, and `< 0.00001` where those would be too many.
+/// Formats a figure with the given number of decimals and a true minus sign. A nonzero value is never written
+/// as zero: it gets as many decimals as its first digit needs, and `< 0.00001` if that would be too many.
 pub fn decimal(value: f64, decimals: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".to_owned() } else { NONE.to_owned() };
@@ -210,44 +211,45 @@ pub fn decimal(value: f64, decimals: usize) -> String {
 /// The smallest figure that [`DECIMALS_MAX`] decimals can show.
 const LEAST_SHOWN: &str = "0.00001";
 
-/// The digits of a figure without its sign.
+/// Returns the digits of a figure without its sign.
 fn digits(value: f64, decimals: usize) -> String {
     format!("{:.1$}", value.abs(), decimals.min(DECIMALS_MAX))
 }
 
-/// Whether digits are those of zero.
+/// Whether the digits are all zero.
 fn is_zero(digits: &str) -> bool {
     digits.chars().all(|c| matches!(c, '0' | '.'))
 }
 
-/// So many decimals, or those that it takes to write a figure as something else than zero.
+/// Returns the given number of decimals, or as many as a nonzero figure needs to be written as nonzero.
 fn visible(value: f64, decimals: usize) -> usize {
     (decimals..DECIMALS_MAX).find(|decimals| !is_zero(&digits(value, *decimals))).unwrap_or(DECIMALS_MAX)
 }
 
-/// Decimals that give a positive figure so many digits, as far as there may be so many.
+/// Returns the number of decimals that gives a positive figure `digits` significant digits, at most
+/// [`DECIMALS_MAX`].
 fn digits_after(value: f64, digits: usize) -> usize {
     let before = [0.9995, 9.995, 99.95].iter().filter(|least| value >= **least).count();
     let zeros = [0.09995, 0.009995, 0.0009995].iter().filter(|most| value > 0.0 && value < **most).count();
     (digits + zeros).saturating_sub(before).min(DECIMALS_MAX)
 }
 
-/// So many per second: `52,300/s`.
+/// Formats a rate per second: `52,300/s`.
 pub fn rate(per_s: f64) -> String {
     scaled(Unit::PerS, per_s)
 }
 
-/// Microseconds, in the unit that reads best: `812 µs`, `5.00 ms`, `1.61 s`.
+/// Formats microseconds in the best readable unit: `812 µs`, `5.00 ms`, `1.61 s`.
 pub fn micros(us: f64) -> String {
     scaled(Unit::Us, us)
 }
 
-/// Bytes in decimal units, as network and disk are sold: `134 kB`.
+/// Formats bytes in decimal units, as used for networks and disks: `134 kB`.
 pub fn bytes(bytes: f64) -> String {
     scaled(Unit::Bytes, bytes)
 }
 
-/// A figure in the step of its unit that fits it.
+/// Formats a figure in the best scale of its unit.
 fn scaled(unit: Unit, value: f64) -> String {
     if !value.is_finite() {
         return NONE.to_owned();
@@ -257,23 +259,23 @@ fn scaled(unit: Unit, value: f64) -> String {
     format!("{text}{name}")
 }
 
-/// The step in which the largest figure reads best: how many of the basic unit it is, and its name.
+/// Returns the scale in which the largest figure reads best: its factor and its name.
 fn in_unit(unit: Unit, most: f64) -> (f64, &'static str) {
     let steps = unit.steps();
     steps[step(steps, most)]
 }
 
-/// The first step in which a figure has three digits before the point at most, else the last.
+/// Index of the first scale in which a figure has at most three digits before the point, or the last index.
 fn step(steps: Steps, value: f64) -> usize {
     steps.iter().position(|(scale, _)| value.abs() / scale < 999.5).unwrap_or(steps.len() - 1)
 }
 
-/// There is no part of a byte, nor of a thing.
+/// Whether figures in this scale are whole numbers, as bytes and counts are.
 fn is_whole(unit: Unit, scale: f64) -> bool {
     unit == Unit::Count || unit == Unit::Bytes && scale == 1.0
 }
 
-/// A length of time, written as an experiment file writes it: `8s`, `2m5s`, `1h3m`.
+/// Formats a duration as in an experiment file: `8s`, `2m5s`, `1h3m`.
 pub fn span(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     match whole {
@@ -289,7 +291,8 @@ pub fn span(seconds: f64) -> String {
     }
 }
 
-/// A share as per cent: `0.31 %`, `12 %`; what is nearly all is not all: `99.50 %`, `> 99.99 %`.
+/// Formats a share as a percentage: `0.31 %`, `12 %`. A share just below 100 % is not rounded up to it:
+/// `99.50 %`, `> 99.99 %`.
 pub fn share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
@@ -304,18 +307,18 @@ pub fn share(share: f64) -> String {
     }
 }
 
-/// An upper bound of a share as per cent, rounded up so that it stays one: `< 0.56 %`.
+/// Formats an upper bound of a share as a percentage, rounded up so that it remains a bound: `< 0.56 %`.
 pub fn share_below(high: f64) -> String {
     let percent = high * 100.0;
     if !percent.is_finite() {
         return NONE.to_owned();
     }
-    // What is a hair above a round number by binary rounding is that number.
+    // Values that exceed a round number only through binary rounding count as that number.
     let up = |decimals: i32| (percent * 10_f64.powi(decimals) - 1e-9).ceil() / 10_f64.powi(decimals);
     if percent < 10.0 { format!("< {:.2} %", up(2)) } else { format!("< {:.1} %", up(1)) }
 }
 
-/// A small share as per cent, with three digits that count: `0.0123 %`.
+/// Formats a small share as a percentage with three significant digits: `0.0123 %`.
 pub fn small_share(share: f64) -> String {
     format!("{} %", three_digits(share * 100.0))
 }

@@ -1,13 +1,14 @@
-//! Stretches of a window without any response, and how those of threads, generators and turns become one list.
+//! Silences: stretches of a window without a response. Merges the lists of threads, generators and turns.
 //!
-//! Must not: judge whether a silence is long for this service.
+//! This module does not judge whether a silence is long for a service.
 
 use serde::{Deserialize, Serialize};
 
 /// Shortest stretch without a response that is recorded, in nanoseconds.
 pub const SILENCE_MIN_NS: u64 = 100_000_000;
 
-/// A stretch of a window and its drain in which no response arrived. Times are nanoseconds since the window began.
+/// A stretch of a window and its drain in which no response arrived. Times are nanoseconds since the window
+/// began.
 ///
 /// ```text
 ///   last response     a request waits          next response, or the end
@@ -16,11 +17,11 @@ pub const SILENCE_MIN_NS: u64 = 100_000_000;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silence {
-    /// Begin of the stretch.
+    /// Start of the stretch.
     pub from_ns: u64,
-    /// Since when requests waited for longer than responses usually take; `u64::MAX` if none did.
+    /// Time since which requests waited for longer than responses usually take. `u64::MAX` if none did.
     pub waiting_ns: u64,
-    /// End of the stretch; `u64::MAX` after a thread's last request has ended.
+    /// End of the stretch. `u64::MAX` after a thread's last request has ended.
     pub to_ns: u64,
 }
 
@@ -30,14 +31,14 @@ impl Silence {
         self.to_ns.saturating_sub(self.waiting_ns.max(self.from_ns))
     }
 
-    /// The same stretch in a timeline that began earlier.
+    /// Shifts the stretch to a timeline that began earlier.
     pub(crate) fn later(self, by_ns: u64) -> Silence {
         let Silence { from_ns, waiting_ns, to_ns } = self;
         let later = |ns: u64| ns.saturating_add(by_ns);
         Silence { from_ns: later(from_ns), waiting_ns: later(waiting_ns), to_ns: later(to_ns) }
     }
 
-    /// The part that both have in common. Requests wait in it if they wait in either.
+    /// Returns the overlap of two stretches. Requests wait in it if they wait in either.
     fn common(&self, other: &Silence) -> Option<Silence> {
         let (from_ns, to_ns) = (self.from_ns.max(other.from_ns), self.to_ns.min(other.to_ns));
         let waiting_ns = self.waiting_ns.min(other.waiting_ns).max(from_ns);
@@ -45,7 +46,8 @@ impl Silence {
     }
 }
 
-/// Merges the stretches of two threads or generators: no response arrived at either. Both lists are in order of time.
+/// Merges the stretches of two threads or generators: stretches without a response on either. Both lists are
+/// ordered by time.
 pub(crate) fn in_parallel(one: &[Silence], other: &[Silence]) -> Vec<Silence> {
     let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
     let mut common = Vec::new();
@@ -60,7 +62,7 @@ pub(crate) fn in_parallel(one: &[Silence], other: &[Silence]) -> Vec<Silence> {
     common
 }
 
-/// The silences in which requests waited for at least [`SILENCE_MIN_NS`]: adjacent stretches are one.
+/// Joins adjacent stretches and returns those in which requests waited for at least [`SILENCE_MIN_NS`].
 pub(crate) fn settled(stretches: &[Silence]) -> Vec<Silence> {
     let mut joined: Vec<Silence> = Vec::new();
     for stretch in stretches.iter().filter(|stretch| stretch.waited_ns() > 0) {

@@ -1,7 +1,8 @@
-//! What one window of load on one trial gave: what the engine counted, what it cost the service, what each of several generators had to do
-//! with it, and what the machines of the run did meanwhile, each by itself and the worst of them.
+//! Measurements of one load window on one trial: the request counts, the resource use of the services, the
+//! part of each generator if there are several, and the activity of the machines.
 //!
-//! It chooses among figures and judges none. Nothing of generators is in the record of a run whose load came from its own process.
+//! This module selects figures but does not judge them. Generator data is absent from the record if load came
+//! from the run's own process.
 
 use std::collections::BTreeMap;
 use std::ops::Not;
@@ -11,20 +12,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Asked, Counts, Windows};
 
-/// Whether a slice counts.
+/// Purpose of a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SliceKind {
-    /// Load before the service is taken to be steady; never part of an estimate.
+    /// Load before the service is considered steady. Never part of an estimate.
     WarmUp,
     /// A measured window.
     Measured,
-    /// Closed loop before the first block, to find the rate that all variants get; never part of an estimate.
-    Capacity,
-    /// Open loop at another rate than the one that is judged, where capacity is measured: to find that, and for the curve.
-    Probe,
-    /// Open loop that falls from more than the service can do to less than its capacity, to see whether it recovers; never part of an
+    /// Closed loop before the first block, to find the common rate of all variants. Never part of an
     /// estimate.
+    Capacity,
+    /// Open loop at a rate other than the judged one, in a capacity measurement: to find the capacity, and
+    /// for the curve.
+    Probe,
+    /// Open loop that falls from above the service's capacity to below it, to see whether the service
+    /// recovers. Never part of an estimate.
     Overload,
 }
 
@@ -37,7 +40,7 @@ impl SliceKind {
         }
     }
 
-    /// Whether the slice prepares what follows: it warms up, or finds the limit.
+    /// Whether the slice prepares later ones: it warms up, or finds the limit.
     pub fn prepares(self) -> bool {
         match self {
             SliceKind::WarmUp | SliceKind::Capacity => true,
@@ -45,7 +48,7 @@ impl SliceKind {
         }
     }
 
-    /// Whether the slice is load at a steady rate, so that it shows what that rate gives.
+    /// Whether the load is at a steady rate, so that the slice shows the result of that rate.
     pub fn is_at_a_rate(self) -> bool {
         match self {
             SliceKind::Measured | SliceKind::Probe => true,
@@ -54,35 +57,37 @@ impl SliceKind {
     }
 }
 
-/// Load on one trial: one uninterrupted window, or the sum of several short ones, the turns, between which other trials had theirs.
+/// Load on one trial: one uninterrupted window, or the sum of several short ones (turns) that alternate with
+/// the turns of other trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Slice {
-    /// Number of the block, from 1; 0 for what came before the first.
+    /// Number of the block, from 1. 0 for slices before the first block.
     pub block: u32,
     /// Index of the variant in the plan.
     pub variant: usize,
-    /// Whether it counts.
+    /// Purpose of the slice.
     pub kind: SliceKind,
-    /// Windows that it is the sum of.
+    /// Number of windows summed in this slice.
     #[serde(default = "one")]
     pub turns: u32,
-    /// Connections asked for.
+    /// Requested number of connections.
     pub connections: u32,
-    /// Whether throughput follows from how long responses took, because the service waits: see [`Slice::throughput`].
+    /// Whether throughput is computed from response times because the service waits. See
+    /// [`Slice::throughput`].
     #[serde(default, skip_serializing_if = "Not::not")]
     pub waits: bool,
-    /// What it was to be; `None` where the design says that for all slices.
+    /// The requested load. `None` if the design is the same for all slices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
-    /// What the engine counted.
+    /// Request counts from the engine.
     #[serde(flatten)]
     pub counts: Counts,
-    /// What each of several generators had to do with it, in their order; empty where load came from the run's own process.
+    /// Part of each generator, in order. Empty if load came from the run's own process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<GeneratorPart>,
-    /// What each service of the trial used, from before the window to after the drain.
+    /// Resource use of each service of the trial, from before the window to after the drain.
     pub services: Vec<ServiceUse>,
-    /// What the rest of the machine did meanwhile.
+    /// Activity of the rest of the machine during the slice.
     pub machine: MachineUse,
 }
 
@@ -91,10 +96,11 @@ fn one() -> u32 {
 }
 
 impl Slice {
-    /// Takes in the next turn of the same slice. What services and machine used is not summed: that is known of all turns together.
+    /// Merges the next turn of the same slice. The resource use of services and machine is not summed,
+    /// because it is measured once for all turns.
     pub fn absorb(&mut self, turn: Slice) {
         let Slice {
-            // The same of every turn of a slice.
+            // The same in every turn of a slice.
             block: _,
             variant: _,
             kind: _,
@@ -103,9 +109,9 @@ impl Slice {
             asked: _,
             turns,
             counts,
-            // Turns are taken where load comes from the run's own process alone.
+            // Turns exist only if load comes from the run's own process.
             generators: _,
-            // Filled in when all turns are over.
+            // Filled in after the last turn.
             services: _,
             machine: _,
         } = turn;
@@ -113,19 +119,21 @@ impl Slice {
         self.counts.merge(counts, Windows::Sequential);
     }
 
-    /// Time for which quotas of services' own held them back, of the service with which that was longest, in nanoseconds.
+    /// Longest time for which any service was throttled by its own CPU quota, in nanoseconds.
     pub fn services_throttled_ns(&self) -> u64 {
         self.services.iter().map(|service| service.throttled_ns).max().unwrap_or(0)
     }
 
-    /// Successful responses, and the nanoseconds in which they came, over which throughput is counted.
+    /// Number of successful responses and the nanoseconds they are divided by to get throughput.
     ///
-    /// At its limit a service is busy from the begin of a window to its end, and what came in the window over its length is what it can do.
-    /// One that waits (for a timer, a disk, another machine) is not: what the window's end cuts off depends on how response times
-    /// vary. There each connection is a renewal process that is stopped at its first response
-    /// after the window's end. By Wald's identity the responses of all windows, those of the drains included, over the time in which
-    /// connections had a request in flight are an estimate without that bias, whatever the distribution of the response times.
-    /// The first request of each connection is left out where others follow: it finds an empty queue, and the others do not.
+    /// At its limit a service is busy for the whole window, and throughput is the responses in the window
+    /// over its length. A service that waits (for a timer, a disk, another machine) is not: the number of
+    /// responses cut off by the end of the window depends on how response times vary. In that case each
+    /// connection is a renewal process that is stopped at its first response after the end of the window. By
+    /// Wald's identity, the responses of all windows, including drains, over the time in which connections
+    /// had a request in flight are an estimate without that bias, for any distribution of the response times.
+    /// The first request of each connection is left out if others follow, because it finds an empty queue and
+    /// later ones do not.
     pub fn throughput(&self) -> (u64, u64) {
         let Counts { successful, first_successful, in_flight_ns, first_in_flight_ns, .. } = self.counts;
         let later = successful.saturating_sub(first_successful);
@@ -138,7 +146,7 @@ impl Slice {
         }
     }
 
-    /// The same per second; `None` without a window.
+    /// Throughput per second. `None` without a window.
     pub fn per_s(&self) -> Option<f64> {
         let (successful, ns) = self.throughput();
         (ns > 0).then(|| successful as f64 / ns as f64 * 1e9)
@@ -154,163 +162,168 @@ impl Slice {
         self.here(|part| part.cpu_ns).unwrap_or_else(|| self.counts.generator.cpu_ns.iter().sum())
     }
 
-    /// Connections that were opened for it from the machine of the run.
+    /// Connections opened for this slice from the machine of the run.
     pub fn connections_opened_here(&self) -> u64 {
         self.here(|part| part.connections_opened).unwrap_or(self.counts.connections_opened)
     }
 
-    /// What the generators of this machine did of something, where there are several.
+    /// Sums a value over the generators on this machine. `None` without generators.
     fn here(&self, of: fn(&GeneratorPart) -> u64) -> Option<u64> {
         let here = self.generators.iter().filter(|part| part.here).map(of);
         (!self.generators.is_empty()).then(|| here.sum())
     }
 }
 
-/// What one service's process tree used during a slice.
+/// Resource use of one service's process tree during a slice.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceUse {
     /// Name of the service.
     pub service: String,
     /// CPU time of the tree in nanoseconds.
     pub cpu_ns: u64,
-    /// Time its threads were runnable and waited for a core, in nanoseconds.
+    /// Time the threads were runnable and waited for a core, in nanoseconds.
     pub run_delay_ns: u64,
-    /// Resident memory of the tree after the slice, in bytes (shared pages counted in each process).
+    /// Resident memory of the tree after the slice, in bytes. Shared pages count once per process.
     pub rss_bytes: u64,
     /// Processes in the tree after the slice.
     pub processes: u32,
     /// Threads in the tree after the slice.
     pub threads: u32,
-    /// Times a thread gave up its core.
+    /// Voluntary context switches.
     pub switches_voluntary: u64,
-    /// Times a thread was taken off its core.
+    /// Involuntary context switches.
     pub switches_involuntary: u64,
-    /// CPU time of its processes in nanoseconds, the busiest first, at most 64 and none without any: which process was which is not
-    /// kept. Of measured slices only; empty also in records that do not say.
+    /// CPU time of its processes in nanoseconds, busiest first, at most 64. Processes without CPU time are
+    /// omitted, and process IDs are not stored. Only for measured slices. Empty also in records without this
+    /// field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu_by_process_ns: Vec<u64>,
-    /// Page faults that had to read from storage.
+    /// Major page faults, which had to read from storage.
     #[serde(default)]
     pub major_faults: u64,
-    /// Bytes that it had fetched from storage, by `/proc/PID/io`.
+    /// Bytes read from storage, from `/proc/PID/io`.
     #[serde(default)]
     pub read_bytes: u64,
-    /// Time that control groups of its own, those around it and not around Proofload, were held back for having used up their quota, in
-    /// nanoseconds: a container's, or a unit's of systemd.
+    /// Time for which its own control groups were throttled by their quota, in nanoseconds. These are groups
+    /// around the service but not around Proofload, of a container or a systemd unit.
     #[serde(default)]
     pub throttled_ns: u64,
 }
 
-/// A generator that is connected.
+/// A connected load generator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
     /// Where it runs, such as `local 2`, `ssh://bench-1` or `kubernetes://bench/proofload-x7k2-3`.
     pub name: String,
-    /// What its machine calls itself.
+    /// Host name of the machine.
     pub host: String,
-    /// Processors that it may use.
+    /// Number of processors the generator may use.
     pub processors: u32,
 }
 
-/// A generator that was lost.
+/// A lost load generator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorLost {
-    /// Number of the block under way, or of the last one; 0 before the first.
+    /// Number of the current or last block. 0 before the first.
     pub block: u32,
-    /// Its name.
+    /// Name of the generator.
     pub generator: String,
-    /// What became of it, and what it last said, in words.
+    /// Cause of the loss and its last message, as text.
     pub why: String,
 }
 
-/// One generator's part in a slice.
+/// The part of one generator in a slice.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorPart {
-    /// Its name.
+    /// Name of the generator.
     pub name: String,
-    /// Whether it runs on the machine of the run.
+    /// Whether the generator runs on the machine of the run.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub here: bool,
-    /// How much later than agreed its window began, in nanoseconds, by its own clock.
+    /// Delay of the window's start against the agreed time, in nanoseconds of the generator's clock.
     pub late_ns: u64,
-    /// How wrong that may be, either way, because clocks cannot be compared better.
+    /// Maximum error of that delay in either direction, from the clock comparison.
     pub clock_error_ns: u64,
-    /// CPU share of its busiest thread, 0 to 1; `None` where nothing was measured.
+    /// CPU share of the busiest thread, 0 to 1. `None` if nothing was measured.
     pub busiest_share: Option<f64>,
-    /// CPU time of its load threads, in nanoseconds.
+    /// CPU time of the load threads, in nanoseconds.
     pub cpu_ns: u64,
-    /// Share of its machine's CPU time that the host gave to others, 0 to 1; `None` where the kernel does not say.
+    /// Share of its machine's CPU time that the host gave to others, 0 to 1. `None` if the kernel does not
+    /// report it.
     pub steal_share: Option<f64>,
-    /// Requests that it sent.
+    /// Requests sent by the generator.
     pub sent: u64,
-    /// Connections that it opened for this slice, before and during its window.
+    /// Connections opened by the generator for this slice, before and during its window.
     pub connections_opened: u64,
-    /// How late it sent requests for which a connection was free, at p99, in nanoseconds; `None` in closed loop.
+    /// 99th percentile of its delay in sending requests for which a connection was free, in nanoseconds.
+    /// `None` in closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_p99_ns: Option<u64>,
 }
 
-/// What a machine did during a slice, beside generator and services: this one, and in `hosts` those that services run on.
+/// Activity of a machine during a slice, apart from generator and services. The top level is the machine of
+/// the run, and `hosts` has the machines that services run on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineUse {
     /// Share of all CPU time that the hypervisor gave to others, 0 to 1.
     pub steal_share: f64,
-    /// CPU time of the other living trials' services, which should be idle, in nanoseconds; 0 for more than one turn, where
-    /// they had turns of their own.
+    /// CPU time of the services of the other running trials, which should be idle, in nanoseconds. 0 for more
+    /// than one turn, because they had turns too.
     pub idle_trials_cpu_ns: u64,
-    /// Share of the time in which some task of the machine waited for a core (`/proc/pressure/cpu`, some), 0 to 1; `None` where
-    /// the kernel does not say.
+    /// Share of the time in which some task of the machine waited for a core (`/proc/pressure/cpu`, some), 0
+    /// to 1. `None` if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_pressure_share: Option<f64>,
-    /// Time that control groups around Proofload, and so around all that it starts, were held back for having used up their quota, in
-    /// nanoseconds.
+    /// Time for which control groups around Proofload, and so around everything it starts, were throttled by
+    /// their quota, in nanoseconds.
     #[serde(default)]
     pub throttled_ns: u64,
-    /// CPU time of whatever is neither Proofload nor a service of this run, in nanoseconds.
+    /// CPU time of processes that belong neither to Proofload nor to a service of this run, in nanoseconds.
     #[serde(default)]
     pub strangers_cpu_ns: u64,
-    /// Pages that were read back from swap.
+    /// Pages read back from swap.
     #[serde(default)]
     pub swapped_in_pages: u64,
-    /// CPU time that a fixed piece of arithmetic took just before, in nanoseconds; `None` where it was not timed.
+    /// CPU time of a fixed arithmetic loop just before the slice, in nanoseconds. `None` if it was not timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin_ns: Option<u64>,
-    /// What TCP counted in the network where the entry runs; `None` where the kernel does not say.
+    /// TCP counters of the network namespace. `None` if the kernel does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpUse>,
-    /// The same of each machine elsewhere on which services lived, by host; there without `tcp` and `idle_trials_cpu_ns`.
+    /// Activity of each other machine with services, by host. These entries have no `tcp` and no
+    /// `idle_trials_cpu_ns`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, MachineUse>,
 }
 
-/// TCP's own counters over a slice, of all sockets of one network together. Where a slice is the sum of several turns the others' turns
-/// are in them as well.
+/// TCP counters over a slice, for all sockets of one network namespace. If a slice has several turns, the
+/// turns of other trials are included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpUse {
-    /// Connections that were begun, the generator's and those among services (`ActiveOpens`).
+    /// Connections begun by the generator or among services (`ActiveOpens`).
     pub opened: u64,
-    /// Connections that were finished and found the line before accept() full (`ListenOverflows`).
+    /// Established connections that found the accept queue full (`ListenOverflows`).
     pub listen_overflows: u64,
-    /// Requests for a connection that a listening socket dropped, those included (`ListenDrops`).
+    /// Connection requests that a listening socket dropped, including overflows (`ListenDrops`).
     pub listen_drops: u64,
-    /// Requests for a connection that were sent again, after 1, 3, 7 s (`TCPSynRetrans`).
+    /// Connection requests that were retransmitted, after 1, 3, 7 s (`TCPSynRetrans`).
     pub syn_retransmits: u64,
     /// Sockets in TIME_WAIT before the slice.
     pub time_wait_before: u64,
-    /// Sockets in TIME_WAIT after it.
+    /// Sockets in TIME_WAIT after the slice.
     pub time_wait: u64,
     /// Local ports that the kernel may give to connections (`ip_local_port_range`).
     pub local_ports: u64,
 }
 
 impl MachineUse {
-    /// This machine and the others, each with its host; `None` is this one.
+    /// Iterates over this machine and the others, each with its host. The host is `None` for this machine.
     pub fn machines(&self) -> impl Iterator<Item = (Option<&str>, &MachineUse)> {
         std::iter::once((None, self))
             .chain(self.hosts.iter().map(|(host, machine)| (Some(host.as_str()), machine)))
     }
 
-    /// That of the machine a service ran on; `None` where nothing is told of it.
+    /// Returns the entry of the machine a service ran on. `None` if there is no entry.
     pub fn of(&self, host: Option<&str>) -> Option<&MachineUse> {
         match host {
             None => Some(self),
@@ -318,17 +331,17 @@ impl MachineUse {
         }
     }
 
-    /// Share of CPU time that went to others on the machine from which most was taken, 0 to 1.
+    /// Largest share of CPU time given to others on any machine, 0 to 1.
     pub fn steal_share_max(&self) -> f64 {
         self.machines().map(|(_, machine)| machine.steal_share).fold(0.0, f64::max)
     }
 
-    /// Time for which quotas held processes back on the machine where that was longest, in nanoseconds.
+    /// Longest time for which any machine throttled processes by quota, in nanoseconds.
     pub fn throttled_ns_max(&self) -> u64 {
         self.machines().map(|(_, machine)| machine.throttled_ns).max().unwrap_or(0)
     }
 
-    /// Pages read back from swap on all machines.
+    /// Pages read back from swap, summed over all machines.
     pub fn swapped_in_pages_all(&self) -> u64 {
         self.machines().map(|(_, machine)| machine.swapped_in_pages).sum()
     }

@@ -1,19 +1,19 @@
-//! Texts from outside as they may be shown: cut, without characters that mislead, and without markup.
+//! Makes external text safe to show: truncated, without misleading characters and without markup.
 //!
-//! It must not know where a name comes from: all are taken to be hostile.
+//! All text is treated as hostile, whatever its source.
 
 use std::fmt::{Display, Write as _};
 
-/// Characters of a name that are shown. Some minified or generated names are far longer.
+/// Maximum number of characters shown of a name. Some minified or generated names are far longer.
 const CHARACTERS_MAX: usize = 300;
 
-/// A name in one line, no longer than can be read. Controls, and characters that turn the direction of what follows, are shown
-/// as replacement characters: with them a name could look like another.
+/// Returns a name as one line of limited length. Control characters and characters that change the text
+/// direction are shown as replacement characters, because with them a name could look like another.
 pub fn shown(name: &str) -> String {
     cut(name, CHARACTERS_MAX)
 }
 
-/// The same with a limit of its own.
+/// Like [`shown`], with a given limit.
 pub fn cut(text: &str, characters_max: usize) -> String {
     let mut out: String = text.chars().take(characters_max).map(harmless).collect();
     if text.chars().nth(characters_max).is_some() {
@@ -22,28 +22,31 @@ pub fn cut(text: &str, characters_max: usize) -> String {
     out
 }
 
-/// The same as a message quotes it: what would mislead is escaped, so that it can be found where it was typed.
+/// Like [`cut`], for quoting in a message. Misleading characters are escaped, so that the user can find them
+/// in the input.
 pub fn quoted(text: &str, characters_max: usize) -> String {
     let escaped = |c: char| if harmless(c) == c { vec![c] } else { c.escape_default().collect() };
     let cut_off = text.chars().nth(characters_max).map(|_| '…');
     text.chars().take(characters_max).flat_map(escaped).chain(cut_off).collect()
 }
 
-/// With a capital at its begin.
+/// Capitalizes the first letter.
 pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Cuts a text to so many bytes, or a few less where a character stands there: as it is, for it is kept and not shown.
+/// Truncates a text to at most `bytes_max` bytes, at a character boundary. Misleading characters stay,
+/// because the text is stored and not shown.
 pub fn cut_bytes(text: &mut String, bytes_max: usize) {
     let whole = |at: &usize| text.is_char_boundary(*at);
     let at = (0..=bytes_max.min(text.len())).rev().find(whole).unwrap_or(0);
     text.truncate(at);
 }
 
-/// The beginning of a text that is longer, with `…` behind it: as it is, for it may be compared. Whoever masks secrets later sees by the mark
-/// that half of one may stand before it.
+/// Truncates a text and appends `…` if it is longer than the limit. Misleading characters stay, because the
+/// text may be compared. Code that masks secrets later recognizes by the mark that half of a secret may
+/// precede it.
 pub fn cut_end(text: &str, characters_max: usize) -> String {
     match text.char_indices().nth(characters_max) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -51,7 +54,8 @@ pub fn cut_end(text: &str, characters_max: usize) -> String {
     }
 }
 
-/// Of a text that is longer its end alone, with so many characters: as it is, for it may be compared.
+/// Returns the last `characters_max` characters of a text, with a leading `…` if it was longer. Misleading
+/// characters stay, because the text may be compared.
 pub fn cut_start(text: &str, characters_max: usize) -> String {
     match text.char_indices().rev().nth(characters_max.saturating_sub(1)) {
         Some((start, _)) if start > 0 => format!("…{}", &text[start..]),
@@ -59,14 +63,15 @@ pub fn cut_start(text: &str, characters_max: usize) -> String {
     }
 }
 
-/// The words of a text in small letters, joined by dashes, and of that so many characters: part of a folder's or a host's name.
+/// Returns the words of a text in lower case, joined by dashes and truncated, for use in folder and host
+/// names.
 pub fn slug(text: &str, characters_max: usize) -> String {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let name = words.collect::<Vec<_>>().join("-").to_lowercase();
     name.chars().take(characters_max).collect::<String>().trim_end_matches('-').to_owned()
 }
 
-/// A text as part of a URL (RFC 3986, section 2.1).
+/// Percent-encodes a text as part of a URL (RFC 3986, section 2.1).
 pub fn percent_encoded(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
@@ -75,7 +80,7 @@ pub fn percent_encoded(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// The bytes of a text in which percent signs stand for some (RFC 3986); what is no such sign stays as it is.
+/// Decodes percent-encoding (RFC 3986). Invalid sequences stay unchanged.
 pub fn percent_decoded(text: &str) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((first, after)) = rest.split_first() {
@@ -87,18 +92,18 @@ pub fn percent_decoded(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A text of any length in one line, with the same care.
+/// Returns a text of any length as one line, without misleading characters.
 pub fn line(text: &str) -> String {
     let one = |c: char| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { harmless(c) };
     text.chars().map(one).collect()
 }
 
-/// A text of several lines, with the same care: ends of lines and tabs stay.
+/// Returns a text of several lines without misleading characters. Newlines and tabs stay.
 pub fn lines(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { harmless(c) }).collect()
 }
 
-/// The same of a text with colours of ours, which stay (ECMA-48: select graphic rendition).
+/// Like [`lines`], but keeps colour sequences, for text that we coloured (ECMA-48: select graphic rendition).
 pub fn coloured_lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut parts = text.split("\u{1b}[");
@@ -112,7 +117,7 @@ pub fn coloured_lines(text: &str) -> String {
     out
 }
 
-/// A character that does not mislead, in its place.
+/// Returns the character, or a replacement character if it is misleading.
 pub fn harmless(c: char) -> char {
     let misleads = c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' | '\u{180e}')
@@ -122,28 +127,29 @@ pub fn harmless(c: char) -> char {
     if misleads { '\u{fffd}' } else { c }
 }
 
-/// A document of JSON in lines, with a newline at its end. What would mislead is escaped: other programs read what it was.
+/// Formats a JSON document with indentation and a final newline. Misleading characters are escaped, so that
+/// other programs read the original text.
 pub fn json(document: impl Display) -> String {
     let mut out = String::new();
     for c in format!("{document:#}\n").chars() {
         if c == '\n' || harmless(c) == c {
             out.push(c);
         } else {
-            // All of these are of one unit of UTF-16; writing to a string cannot fail.
+            // All of these characters are one UTF-16 code unit. Writing to a string cannot fail.
             let _ = write!(out, "\\u{:04x}", u32::from(c));
         }
     }
     inert(out)
 }
 
-/// JSON that says the same and has no `##[`, which the runner of GitHub Actions takes for a command wherever it stands in a line. Only
-/// strings can have it.
+/// Returns equivalent JSON without `##[`, which the runner of GitHub Actions interprets as a command anywhere
+/// in a line. It can occur only in strings.
 pub fn inert(json: String) -> String {
     const COMMAND: &str = "##[";
     if json.contains(COMMAND) { json.replace(COMMAND, "##\\u005b") } else { json }
 }
 
-/// A text inside HTML or XML, in an attribute too.
+/// Escapes a text for HTML or XML, also in attributes.
 pub fn markup(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -159,10 +165,11 @@ pub fn markup(text: &str) -> String {
     out
 }
 
-/// The one of `known` that was probably meant by `word`, if any is near enough.
+/// Returns the entry of `known` that is most similar to `word`, if any is similar enough.
 ///
-/// Transpositions count as one slip (Damerau-Levenshtein), a word cut short (`prod`) or too long as well. About a third of
-/// the letters may be wrong: enough for slips of the finger, not so much that unlike words are offered.
+/// A transposition counts as one edit (Damerau-Levenshtein), and so does a truncated (`prod`) or extended
+/// word. About a third of the letters may be wrong, which accepts typing errors but does not offer unrelated
+/// words.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let fold = |word: &str| word.to_lowercase().replace('-', "_");
     let folded = fold(word);
@@ -202,7 +209,7 @@ mod tests {
 
     #[test]
     fn what_moves_a_cursor_or_turns_a_line_around_is_gone_and_colours_of_ours_stay() {
-        // Cursor up, a title, C1's own introducer, and two ways to turn what follows.
+        // Cursor up, a title, the C1 introducer, and two characters that change the text direction.
         let hostile = "a\x1b[2Ab\x1b]0;t\x07\u{9b}31mc\u{202e}d\u{2066}e\x1b";
         let shown = "a\u{fffd}[2Ab\u{fffd}]0;t\u{fffd}\u{fffd}31mc\u{fffd}d\u{fffd}e\u{fffd}";
         assert_eq!((lines(hostile).as_str(), coloured_lines(hostile).as_str()), (shown, shown));

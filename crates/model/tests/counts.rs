@@ -1,4 +1,4 @@
-//! Counts of several threads, generators and turns made one, and counts as records keep them.
+//! Tests of merging counts and of their serialized form.
 
 use proofload_model::{
     Cause, ContentSeen, ContractFailure, Counts, EndpointCounts, EndpointOutcome, ErrorCount, FailureKind,
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use stats::Latencies;
 
-/// The counts of so many generators, of which each has some of the same requests.
+/// Creates counts for several generators that share the same requests.
 fn counts(samples: &[(u64, bool)], generators: usize) -> Vec<Counts> {
     let of_one = |generator| {
         let mut open = OpenLoop { rate_per_s: 100.0, ..OpenLoop::default() };
@@ -17,7 +17,7 @@ fn counts(samples: &[(u64, bool)], generators: usize) -> Vec<Counts> {
         let mut given_up = EndpointOutcome::default();
         for (ns, responded) in samples.iter().skip(generator).step_by(generators) {
             counts.sent += 1;
-            // What a user waited is longer than what the service took.
+            // The response time is longer than the service time.
             let waited_ns = ns + ns / 7;
             if *responded {
                 (counts.successful, counts.responses) = (counts.successful + 1, counts.responses + 1);
@@ -45,7 +45,7 @@ fn counts(samples: &[(u64, bool)], generators: usize) -> Vec<Counts> {
     (0..generators).map(of_one).collect()
 }
 
-/// As they come from a generator elsewhere.
+/// Simulates transfer from a remote generator.
 fn sent(mut counts: Counts) -> Counts {
     counts.pack();
     serde_json::from_str(&serde_json::to_string(&counts).unwrap()).unwrap()
@@ -63,7 +63,7 @@ proptest! {
             sum
         });
         let merged = merged.unwrap();
-        // Their histograms too are one, and so are all percentiles of these.
+        // The histograms are equal, and so are all their percentiles.
         prop_assert!(merged == one);
     }
 }
@@ -108,7 +108,7 @@ fn turns_add_up_their_times_and_parallel_windows_do_not() {
     }
 }
 
-/// A line of an experiment as it was kept before counts had the names that they have.
+/// A slice as recorded before the fields had their current names.
 const OLDER: &str = r#"{"block":1,"variant":0,"kind":"measured","started_ns":5,"window_ns":7,"drain_ns":1,"sent":10,"answered":9,"ok":8,
 "ok_in_window":7,"timed_out":1,"broken":0,"unfinished":0,"status":{"200":8,"503":1},
 "errors":[{"phase":"head","cause":"timeout","count":1},{"phase":"connect","cause":"os-error 24","count":2}],
@@ -160,19 +160,20 @@ fn sampled_responses_stand_for_all_of_their_request() {
         assert_eq!((counts.successful_in_window, u64::from(sum)), (counts.successful, counts.successful));
         (counts.successful, counts.failed())
     };
-    // Three of three were wrong; of a mix only the one whose contents are wrong; a quarter.
+    // All three sampled responses were wrong; one of two endpoints had wrong contents; a quarter was wrong.
     assert_eq!(of(vec![endpoint("a", 9998, 3, 3)]), (0, 10_001));
     assert_eq!(of(vec![endpoint("a", 9000, 4, 0), endpoint("b", 98, 2, 2)]), (9000, 100));
     assert_eq!(of(vec![endpoint("a", 9999, 4, 1)]), (7500, 2500));
     assert_eq!(of(vec![endpoint("a", 10_000, 4, 0)]), (10_000, 0));
-    // Records keep no endpoints of a load of one request.
+    // Records have no endpoints if the load has one request.
     let sampled = SampleCounts { judged: 2, failed: 2 };
     let mut counts = Counts { sent: 10, successful: 8, sampled, ..Counts::default() };
     counts.presume_failures();
     assert_eq!(counts.successful, 0);
 }
 
-/// Counts without a field that is empty. Not one of them is left to a default, so that a new one does not compile without a value here.
+/// Counts without an empty field. No field uses a default, so that a new field does not compile without a
+/// value here.
 fn full() -> Counts {
     let times = || {
         let mut times = Latencies::none();
@@ -250,7 +251,8 @@ fn full() -> Counts {
     }
 }
 
-/// The paths of all values of an object, those of objects within it and of the first of a list of objects.
+/// Returns the paths of all values of an object, including nested objects and the first item of lists of
+/// objects.
 fn values(of: &Value, path: &str) -> Vec<(String, Value)> {
     let Value::Object(fields) = of else { return vec![(path.to_owned(), of.clone())] };
     let each = fields.iter().flat_map(|(name, value)| {
@@ -262,13 +264,14 @@ fn values(of: &Value, path: &str) -> Vec<(String, Value)> {
 
 #[test]
 fn every_field_is_merged() {
-    // What tells one of several from the others, the first of which is enough, and what all windows have alike.
+    // Fields that identify an item, fields of which the first value is kept, and fields that are equal in all
+    // windows.
     let both = "/unknown_coding /tls_error /generator/driver /open/rate_per_s /errors/phase /errors/cause \
         /contract_failures/kind /contract_failures/example /endpoints/name /endpoints/outcomes/status \
         /endpoints/contents/sha256";
     let parallel =
         "/started_ns /window_ns /drain_ns /halted_ns /silent/from_ns /silent/waiting_ns /silent/to_ns";
-    // The second silence comes behind the first.
+    // The second silence follows the first.
     let sequential = "/started_ns /connections_alive_at_start /connections_alive \
         /silent/from_ns /silent/waiting_ns /silent/to_ns";
     let json = |counts: &Counts| values(&serde_json::to_value(counts).expect("JSON"), "");
@@ -288,7 +291,7 @@ fn every_field_is_merged() {
 
 #[test]
 fn first_responses_fail_in_the_same_share() {
-    // Of two responses of each connection half are presumed wrong, and so of the first ones.
+    // Half of the responses are presumed wrong, and so half of the first responses.
     let sampled = SampleCounts { judged: 2, failed: 1 };
     let mut counts = Counts {
         sent: 100,

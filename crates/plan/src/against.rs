@@ -1,7 +1,8 @@
-//! What the services' code here is compared with, another commit, and plans in which each variant is there twice: with the code as it is
-//! here, and as it is there; or beside a copy of itself, where whatever they find is the machine's doing.
+//! Comparison of the services' code with another commit: plans in which each variant appears twice, with the
+//! working tree's code and with the commit's. Also plans with a copy of a variant, where any difference is
+//! noise.
 //!
-//! Pure: which commit that is, where it lies and how it is built is found out by others.
+//! Pure: other modules resolve the commit, check it out and build it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,9 +22,9 @@ use crate::placeholder::{Placeholder, placeholders, spliced, template_placeholde
 use crate::prepare;
 use crate::problem::Refused;
 
-/// Digits of a commit that are shown to people.
+/// Number of digits of a commit that are shown.
 const COMMIT_DIGITS: usize = 7;
-/// Longer refs are cut where they name a variant.
+/// Longer refs are truncated in names of variants.
 const REFERENCE_CHARS_MAX: usize = 33;
 
 /// The commit that the working tree is compared with.
@@ -31,38 +32,39 @@ const REFERENCE_CHARS_MAX: usize = 33;
 pub struct Against {
     /// The ref as it was given: a branch, a tag, a commit.
     pub reference: String,
-    /// The commit that it named then, all of its digits.
+    /// Full ID of the commit that it referred to.
     pub commit: String,
     /// Root of the working tree, absolute.
     pub repository: PathBuf,
-    /// Where the commit is checked out, absolute: its root.
+    /// Root of the checked-out commit, absolute.
     pub worktree: PathBuf,
-    /// How the working tree differs from the commit, as git says it: `3 files changed, 12 insertions(+), 4 deletions(-)`;
-    /// empty where no file of the commit or of the index differs.
+    /// Difference of the working tree from the commit, as git prints it: `3 files changed, 12 insertions(+),
+    /// 4 deletions(-)`. Empty if no file of the commit or of the index differs.
     pub stat: String,
-    /// Files of the working tree that git neither knows nor ignores; records of Proofload not counted.
+    /// Number of untracked files that are not ignored, without Proofload's records.
     pub untracked: usize,
-    /// Whether the working tree differs from the commit that is checked out there.
+    /// Whether the working tree differs from the checked-out commit.
     pub uncommitted: bool,
-    /// The shell command by which it was asked to be built, where that was not the experiment file.
+    /// The build command from the command line. `None` if it comes from the experiment file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
-    /// Files and folders typed to be copied in place of those that are recognised.
+    /// Files and folders from the command line that are copied instead of the recognized ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copy: Vec<String>,
-    /// Files that git does not keep, copied from the working tree so that both sides are configured alike; relative to its root.
+    /// Files that git does not keep, copied from the working tree so that both sides have the same
+    /// configuration. Relative to its root.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copied: Vec<PathBuf>,
-    /// Files that only the working tree has, and that the services may read; relative to its root.
+    /// Files that only the working tree has and that the services may read. Relative to its root.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only_here: Vec<PathBuf>,
-    /// What else a reader must know to trust the comparison, each a sentence without a full stop.
+    /// Further notes that a reader needs to trust the comparison, each a sentence without a full stop.
     #[serde(default)]
     pub notes: Vec<String>,
 }
 
 impl Against {
-    /// Name of the level that is the commit: `main (1a2b3c4)`; of a commit that was given by its digits these alone.
+    /// Name of the commit's level: `main (1a2b3c4)`, or only the digits if the commit was given by its ID.
     pub fn baseline(&self) -> String {
         self.called(self.short_commit())
     }
@@ -74,7 +76,7 @@ impl Against {
         format!("{} ({digits})", fitting(&self.reference, REFERENCE_CHARS_MAX))
     }
 
-    /// Name of the level that is the working tree.
+    /// Name of the working tree's level.
     pub fn candidate(&self) -> &'static str {
         if self.uncommitted { "here + uncommitted changes" } else { "here" }
     }
@@ -84,17 +86,18 @@ impl Against {
         self.commit.get(..COMMIT_DIGITS).unwrap_or(&self.commit)
     }
 
-    /// Where something of the working tree is at the commit; outside of the repository where it is.
+    /// Maps a path of the working tree to the checked-out commit. Paths outside of the repository stay as
+    /// they are.
     pub fn moved(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(&self.repository) {
-            // Joined to nothing a path would end with a slash.
+            // Joining an empty path would append a slash.
             Ok(inside) if inside.as_os_str().is_empty() => self.worktree.clone(),
             Ok(inside) => self.worktree.join(inside),
             Err(_) => path.to_owned(),
         }
     }
 
-    /// In words what is compared: `main (1a2b3c4d5e6f…): working tree with 3 files changed, …`.
+    /// Describes the comparison: `main (1a2b3c4d5e6f…): working tree with 3 files changed, …`.
     pub fn describe(&self) -> String {
         let untracked =
             (self.untracked > 0).then(|| format!("{} unknown to git", many(self.untracked as u64, "file")));
@@ -110,13 +113,13 @@ impl Against {
         format!("{}: {tree}", self.called(&format!("{digits}…")))
     }
 
-    /// The flags that ask for the same comparison, to be put behind a command: ` --against main`.
+    /// Flags for the same comparison, to be appended to a command: ` --against main`.
     pub fn flags(&self) -> String {
         format!(" {}", command_line(against_flags(&self.reference, self.build.as_deref(), &self.copy)))
     }
 }
 
-/// The flags that ask for a comparison with a commit, as words.
+/// Flags for a comparison with a commit, as separate arguments.
 pub fn against_flags(reference: &str, build: Option<&str>, copy: &[String]) -> Vec<String> {
     let flags = [("--against", reference)].into_iter();
     let flags = flags.chain(build.map(|script| ("--build", script)));
@@ -127,22 +130,23 @@ pub fn against_flags(reference: &str, build: Option<&str>, copy: &[String]) -> V
 /// How services are built at a commit.
 #[derive(Debug, Clone, PartialEq, Eq, SmartDefault, Serialize, Deserialize)]
 pub struct Building {
-    /// Program and arguments, as they are; empty where nobody says, and it is found out.
+    /// Program and arguments, used literally. Empty if not configured, in which case the build is detected.
     pub command: Vec<String>,
-    /// How long it may take in each directory.
+    /// Time limit in each directory.
     #[default(Duration::from_secs(600))]
     pub timeout: Duration,
-    /// Files and folders that git does not keep and the services read, absolute; `None` where those are copied that are recognised.
+    /// Files and folders that git does not keep and the services read, absolute. `None` copies the recognized
+    /// ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy: Option<Vec<PathBuf>>,
 }
 
-/// What the factor is called, where the file has none of this name.
+/// Name of the factor, if the file has no factor with this name.
 const FACTOR: &str = "source";
 
 impl Plan {
-    /// The same plan with every directory of the working tree as it is at the commit. What is read from files, templates
-    /// that is, stays as it is here: [`crate::parse_at`] reads that too.
+    /// Returns the plan with every directory of the working tree mapped to the commit. Contents read from
+    /// files, such as templates, do not change: [`crate::parse_at`] reads the commit's.
     pub fn moved(&self, against: &Against) -> Plan {
         let mut plan = self.clone();
         // Both sides are loaded with the files of the working tree.
@@ -153,14 +157,15 @@ impl Plan {
         plan
     }
 
-    /// The plan in which every variant is compared with itself at the commit, and with nothing else. `base` is the plan of the
-    /// same file there, and `builds` is what has to be made there first.
+    /// Returns the plan that compares every variant with itself at the commit, and nothing else. `base` is
+    /// the plan of the same file at the commit, and `builds` are the builds needed there first.
     ///
-    /// The variants are those of the file in its order, each at the commit and then here: a factor more, which changes
-    /// fastest. The file's own comparisons are not judged; what its factors do is still among the effects.
+    /// The variants are the file's in its order, each at the commit and then in the working tree. This is an
+    /// additional factor, which changes fastest. The file's own comparisons are not judged, but its factors
+    /// are still among the effects.
     ///
     /// # Errors
-    /// Where that makes more variants or verdicts than there may be.
+    /// If there would be more variants or verdicts than permitted.
     pub fn against(&self, base: &Plan, against: Against, builds: Vec<Preparation>) -> Result<Plan, Refused> {
         let own = self.own_variants();
         self.check_doubled(own.len(), &against)?;
@@ -172,7 +177,7 @@ impl Plan {
         let mut plan = self.clone();
         plan.secrets.join(&base.secrets);
         (plan.variants, plan.comparisons, plan.aa, plan.prepare) = (Vec::new(), Vec::new(), None, builds);
-        // Steps that are the same there are made once, under their own name.
+        // Steps that are equal on both sides run once, with their original name.
         let mut renamed = BTreeMap::new();
         for step in base.prepare.iter().filter(|step| !self.prepare.contains(step)) {
             let name = format!("{} at {}", step.name, against.short_commit());
@@ -190,14 +195,15 @@ impl Plan {
         }
         plan.factors.push(Factor { name: factor, levels: levels.to_vec() });
         plan.against = Some(against);
-        // Without comparisons of its own the file may ask for no copy, but with `aa` it has one.
+        // A file without comparisons cannot ask for a copy, but here `aa` adds one.
         Ok(if self.aa.is_some() { plan.with_copy(0) } else { plan })
     }
 
-    /// Whether variants are compared, and all services run where commits are checked out, those that get the load from their code.
+    /// Checks that variants are compared, that all services run where commits are checked out, and that the
+    /// services under load run from their code.
     ///
     /// # Errors
-    /// With the first that does not.
+    /// The first service that does not.
     pub fn check_here(&self) -> Result<(), Refused> {
         if self.measure.is_some() {
             let message = "`measure` is about one variant, and a commit makes a second one";
@@ -262,7 +268,7 @@ fn side(variant: &Variant, factor: &str, level: &str) -> Variant {
     side
 }
 
-/// The variant whose services mention prepared data by its new names.
+/// The variant, with references to prepared data replaced by their new names.
 fn mentioning(mut variant: Variant, renamed: &BTreeMap<String, String>) -> Variant {
     for service in variant.services.iter_mut().filter_map(Service::command_mut) {
         let CommandTexts { words, env, templates } = service.texts_mut();
@@ -284,19 +290,20 @@ fn replaced(text: &str, found: Vec<Placeholder<'_>>, renamed: &BTreeMap<String, 
     spliced(text, found.into_iter().filter_map(new))
 }
 
-/// What tells a copy's name from that of its variant.
+/// Suffix of a copy's name.
 const COPY: &str = " (again)";
 
 impl Plan {
-    /// The plan with a copy of the variant `of` as its last variant, and the check of the one against the other.
+    /// Adds a copy of the variant `of` as the last variant, and the check of the one against the other.
     pub(crate) fn with_copy(mut self, of: usize) -> Plan {
         self.aa = Some(self.push_copy(of));
         self
     }
 
-    /// The plan of a calibration: the variant `of` of this one and its copy, looked at once, when the budget is spent.
+    /// Returns the plan of a calibration: the variant `of` and its copy, looked at once when the budget is
+    /// spent.
     ///
-    /// `None` where there is no such variant.
+    /// `None` if there is no such variant.
     pub fn calibration(&self, of: usize) -> Option<Plan> {
         let variants = vec![self.variants.get(of)?.clone()];
         let design = Design { looks: LookRule::Once, ..self.design.clone() };
@@ -325,7 +332,7 @@ impl Plan {
 
     fn push_copy(&mut self, of: usize) -> Comparison {
         let mut copy = self.variants[of].clone();
-        // Names must tell variants apart, and a level may have been called like that.
+        // Names must be unique, and a level may already have this name.
         while self.variants.iter().any(|variant| variant.name == copy.name) {
             copy.name.push_str(COPY);
         }

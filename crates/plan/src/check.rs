@@ -1,7 +1,8 @@
-//! Holds the tree of a file against its JSON Schema and says everything that does not fit, each thing at its place.
+//! Validates the tree of a file against its JSON Schema and reports all violations with their places.
 //!
-//! Knows no key of the file: what may stand where comes from the schema alone, the forms of strings from
-//! [`crate::text_form`]. What does not fit is dropped from the tree, so that the rest can still be read and judged.
+//! It knows no key of the file: the permitted values come from the schema, the formats of strings from
+//! [`crate::text_form`]. Invalid parts are dropped from the tree, so that the rest can still be read and
+//! checked.
 
 use ::model::text::{nearest, quoted};
 use serde_json::Value as Schema;
@@ -11,7 +12,7 @@ use crate::secret::{masked_words, quotable};
 use crate::text_form::{FORMS, Form, LimitText, TextForm};
 use crate::tree::{Entry, Node, Table, Value};
 
-/// Everything in `tree` that `schema` does not allow; dropped from the tree as it is found.
+/// Reports everything in `tree` that `schema` does not permit, and drops it from the tree.
 pub(crate) fn check(tree: &mut Node, schema: &Schema) -> Vec<Problem> {
     let mut check = Check { root: schema, problems: Vec::new() };
     check.value(tree, schema, "");
@@ -24,7 +25,7 @@ struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    /// Whether `node` may stay where it is.
+    /// Whether `node` may stay in the tree.
     fn value(&mut self, node: &mut Node, wanted: &'a Schema, path: &str) -> bool {
         let (schema, form) = self.resolve(wanted);
         if let Some(branches) = schema["anyOf"].as_array() {
@@ -50,7 +51,7 @@ impl<'a> Check<'a> {
         true
     }
 
-    /// Follows references; also gives the text form that the last of them names.
+    /// Follows references. Also returns the text form that the last reference names.
     fn resolve(&self, mut schema: &'a Schema) -> (&'a Schema, Option<&'static Form>) {
         let mut form = None;
         while let Some(reference) = schema["$ref"].as_str() {
@@ -86,7 +87,8 @@ impl<'a> Check<'a> {
         });
     }
 
-    /// Required keys and least numbers of entries. Nothing is dropped for want of company.
+    /// Checks required keys and minimum numbers of entries. Nothing is dropped because something else is
+    /// missing.
     fn count(&mut self, node: &Node, schema: &Schema, path: &str) {
         let empty = match &node.value {
             Value::Array(items) => items.is_empty() && schema["minItems"].as_u64() > Some(0),
@@ -138,7 +140,7 @@ impl<'a> Check<'a> {
             _ => return true,
         };
         let [least, most, below] = ["minimum", "maximum", "exclusiveMinimum"].map(|key| &schema[key]);
-        // What is no number at all is above nothing.
+        // NaN is above nothing.
         let limit = if below.as_f64().is_some_and(|below| number.is_nan() || number <= below) {
             format!("above {below}")
         } else if least.as_f64().is_some_and(|least| number < least) {
@@ -164,7 +166,8 @@ impl<'a> Check<'a> {
         let problem = Problem::new(node.span.clone(), message, format!("expected {}", wanted.text()));
         let hint = type_hint(node, &wanted).or_else(|| wanted.table.clone());
         self.problems.push(Problem { hint, ..problem });
-        // An empty table keeps the name: nobody shall say that the level or the service of that name does not exist.
+        // An empty table keeps the name, so that no later check reports a missing level or service of that
+        // name.
         let is_table = wanted.kinds == [TABLE];
         if is_table {
             node.value = Value::Table(Table::default());
@@ -197,12 +200,12 @@ fn unknown_key(entry: &Entry, known: Option<&serde_json::Map<String, Schema>>, p
     Problem::new(entry.key_span.clone(), message, "unknown key").with_hint(hint)
 }
 
-/// What a place in the file asks for.
+/// Values that a place in the file accepts.
 struct Wanted {
-    /// What may stand there, each for people: "an integer", "a list".
+    /// Accepted kinds, for messages: "an integer", "a list".
     kinds: Vec<String>,
     form: Option<&'static Form>,
-    /// What the table is for, where it is one.
+    /// Description of the table, if it is one.
     table: Option<String>,
 }
 
@@ -216,7 +219,8 @@ impl Wanted {
     }
 }
 
-/// The words of a schema that is a choice among words: an `enum`, a `const`, or several of them with descriptions.
+/// Words of a schema that is a choice among words: an `enum`, a `const`, or several of them with
+/// descriptions.
 fn choices(schema: &Schema) -> Option<Vec<&str>> {
     if let Some(word) = schema["const"].as_str() {
         return Some(vec![word]);
@@ -235,7 +239,7 @@ fn types(schema: &Schema) -> impl Iterator<Item = &str> {
 }
 
 fn fits(node: &Node, schema: &Schema) -> bool {
-    // A choice among words names no type of its own.
+    // A schema for a choice among words has no `type`.
     if choices(schema).is_some() {
         return matches!(node.value, Value::String(_));
     }
@@ -243,7 +247,7 @@ fn fits(node: &Node, schema: &Schema) -> bool {
     types(schema).next().is_none() || types(schema).any(|name| kinds.contains(&name))
 }
 
-/// What a schema calls the types of a value.
+/// Names of a value's types in a schema.
 fn kinds(node: &Node) -> &'static [&'static str] {
     match node.value {
         Value::String(_) => &["string"],
@@ -260,35 +264,36 @@ fn joined(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// What probably stands behind a plain number, by the form that is wanted.
+/// Likely unit of a plain number, by the expected form.
 const UNITS: [(&str, &str); 5] =
     [("Duration", "s"), ("Percent", "%"), ("Space", "MB"), ("Bandwidth", "mbit"), ("Delay", "ms")];
 const TABLE: &str = "a table";
 const LIMIT: &str = LimitText::FORM.wanted;
-/// Longer values are cut in messages, which are one line each.
+/// Longer values are truncated in messages, which are one line each.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// A value as it is shown inside a message: one line, not too long.
+/// Formats a value for a message: one line, limited length.
 pub(crate) fn clipped(text: &str) -> String {
     if text.is_empty() {
         return "\"\"".to_owned();
     }
-    // Secrets are masked before anything is cut off, or half of one would stay.
+    // Secrets are masked before truncation, otherwise a part of a secret could remain.
     quoted(&quotable(text), SHOWN_CHARS_MAX)
 }
 
-/// A key as TOML writes it: quoted where it has to be.
+/// A key in TOML syntax, quoted if necessary.
 pub(crate) fn shown_key(key: &str) -> String {
     if key.is_empty() || is_bare(key) { clipped(key) } else { format!("\"{}\"", clipped(key)) }
 }
 
-/// Whether a key needs no quotes: letters, digits, `-` and `_`, at least one. So are names that stand in braces.
+/// Whether a key needs no quotes: at least one letter, digit, `-` or `_`, and nothing else. The same applies
+/// to names in braces.
 pub(crate) fn is_bare(key: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     !key.is_empty() && key.bytes().all(plain)
 }
 
-/// The beginning of a description, small and without its full stop, as it follows a colon.
+/// The first sentence of a description, in lower case and without full stop, to follow a colon.
 fn first_sentence(description: &str) -> String {
     let sentence = description.split(". ").next().unwrap_or_default().trim_end_matches('.');
     let mut letters = sentence.chars();
@@ -306,7 +311,7 @@ fn kind_of_type(name: &str) -> &'static str {
     }
 }
 
-/// How the value would have to be written, where that can be seen from it.
+/// The correct notation of the value, if it can be derived.
 fn type_hint(node: &Node, wanted: &Wanted) -> Option<String> {
     let wants = |kind: &str| wanted.kinds.iter().any(|one| one == kind);
     let unit = wanted.form.and_then(|form| UNITS.iter().find(|(name, _)| *name == form.name));

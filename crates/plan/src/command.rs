@@ -1,6 +1,7 @@
-//! Commands that the file has started, for services and for data: their names, words, variables, placeholders and directories.
+//! Commands that the file starts, for services and for data: names, arguments, variables, placeholders and
+//! directories.
 //!
-//! Touches the world in one way only: it looks whether directories exist.
+//! It accesses the file system only to check whether directories exist.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,17 +13,17 @@ use crate::placeholder::placeholders;
 use crate::problem::{Site, Span};
 use ::model::text::nearest;
 
-/// Most characters of a name that stands in placeholders.
+/// Maximum length of a name used in placeholders.
 const NAME_BYTES_MAX: usize = 40;
 
-/// The placeholders that are known, and what to do about another one; nothing is said of it where that is `None`.
+/// Known placeholders, and the hint for an unknown one. `None` suppresses the report.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'k> {
     pub names: &'k [String],
     pub hint: &'k dyn Fn(&Site<'_>, &str) -> Option<String>,
 }
 
-/// Judges what a service, or a piece of data, is called; whether it can be called so.
+/// Checks the name of a service or a piece of data. Returns whether it is valid.
 pub(crate) fn judge_name(site: &mut Site<'_>, path: &[&str], name: &str, what: &str) -> bool {
     let can_be = name.len() <= NAME_BYTES_MAX && is_bare(name);
     if !can_be {
@@ -32,7 +33,7 @@ pub(crate) fn judge_name(site: &mut Site<'_>, path: &[&str], name: &str, what: &
     can_be
 }
 
-/// A command must begin with a program.
+/// Checks that a command begins with a program.
 pub(crate) fn judge_command(
     site: &mut Site<'_>,
     path: &[&str],
@@ -46,14 +47,14 @@ pub(crate) fn judge_command(
     judge_words(site, path, command, known);
 }
 
-/// Words that a program gets; without `known` their braces are plain.
+/// Checks a program's arguments. Without `known` their braces are literal.
 pub(crate) fn judge_words(site: &mut Site<'_>, path: &[&str], words: &[String], known: Option<Known<'_>>) {
     for (index, text) in words.iter().enumerate() {
         judge_text(site, text, site.tree.item_place(path, index), known);
     }
 }
 
-/// Variables that a program gets.
+/// Checks a program's variables.
 pub(crate) fn judge_env(
     site: &mut Site<'_>,
     path: &[&str],
@@ -70,7 +71,7 @@ pub(crate) fn judge_env(
     }
 }
 
-/// An argument or a value of a variable: a C string to the process, with placeholders of ours.
+/// Checks an argument or a variable's value: a C string for the process, with our placeholders.
 fn judge_text(site: &mut Site<'_>, text: &str, span: Span, known: Option<Known<'_>>) {
     if text.contains('\0') {
         site.report(span.clone(), "a NUL character cannot be handed to a process", "contains NUL");
@@ -89,7 +90,7 @@ fn judge_text(site: &mut Site<'_>, text: &str, span: Span, known: Option<Known<'
     }
 }
 
-/// The nearest of the known placeholders, or all of them; a placeholder stands between `open` and `close`.
+/// Suggests the nearest known placeholder, or lists all. `open` and `close` are the delimiters.
 pub(crate) fn known_hint(word: &str, known: &[String], (open, close): (&str, &str)) -> String {
     let plain = match open {
         "{" => "a plain brace is written `{{`",
@@ -111,7 +112,7 @@ pub(crate) fn texts(env: &BTreeMap<String, Scalar>) -> BTreeMap<String, String> 
     env.iter().map(|(variable, value)| (variable.clone(), value.0.clone())).collect()
 }
 
-/// The working directory at `path`, made absolute; that there is one is checked.
+/// The absolute path of the working directory at `path`. Reports a missing directory.
 pub(crate) fn directory(site: &mut Site<'_>, path: &[&str], written: &str) -> PathBuf {
     let wanted = site.source.directory.join(written);
     let found = match (found(&wanted, Path::is_dir, "it is a file"), site.source.against) {

@@ -1,6 +1,5 @@
-//! What of a load and of a contract decides what a service gets and has to give: by this two runs are held against each other.
-//!
-//! Must not: leave out what a service could see.
+//! Normalized loads and contracts, for comparing two runs: everything that affects requests and responses.
+//! This module does not leave out anything that a service could observe.
 
 use std::path::PathBuf;
 
@@ -9,8 +8,8 @@ use ::model::{Contract, Pacing, ResponseField, header};
 use crate::model::{Load, Request};
 
 impl Load {
-    /// The load without what no service sees: the folder of its files, capitals in the names of header fields, and whether its connections
-    /// were typed, which only a search for the capacity asks.
+    /// The load without parts that no service observes: the folder of its files, the case of header names,
+    /// and whether the connections were specified, which only matters to a search for the capacity.
     #[must_use]
     pub fn comparable(&self, pacing: Pacing) -> Load {
         let mut load = self.clone();
@@ -61,7 +60,7 @@ impl Load {
     }
 }
 
-/// The contract without capitals in the names of header fields.
+/// The contract with header names in lower case.
 pub fn comparable_contract(contract: &Contract) -> Contract {
     let Contract { status, headers, body_bytes, content } = contract.clone();
     let headers = headers.into_iter().map(|(name, accepted)| (header::key(&name), accepted)).collect();
@@ -76,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// A load without a field that is empty.
+    /// A load without empty fields.
     fn full() -> Value {
         json!({
             "requests": [{
@@ -98,7 +97,7 @@ mod tests {
         serde_json::from_value(value.clone()).expect("a load")
     }
 
-    /// Pointers to all texts, numbers and truths.
+    /// Pointers to all strings, numbers and booleans.
     fn leaves(value: &Value, at: &str) -> Vec<String> {
         match value {
             Value::Object(fields) => {
@@ -126,7 +125,7 @@ mod tests {
     #[test]
     fn each_change_of_a_load_is_noticed() {
         let keys = |of: &Value| of.as_object().expect("an object").keys().cloned().collect::<BTreeSet<_>>();
-        // So that a new field is among them.
+        // Ensures that a new field is included.
         assert_eq!(keys(&serde_json::to_value(load(&full())).expect("JSON")), keys(&full()));
         let unnoticed = |pacing: Pacing| {
             let mut unnoticed = leaves(&full(), "");

@@ -1,6 +1,6 @@
-//! The design: which variant is compared with which, and whether the budget can hold the experiment.
+//! The design: which variants are compared, and whether the budget is large enough for the experiment.
 //!
-//! Knows factors and levels by name only; what a variant is made of makes no difference here.
+//! It uses factors and levels by name only, independent of what a variant contains.
 
 use std::time::Duration;
 
@@ -16,30 +16,31 @@ use crate::problem::{Site, Span, did_you_mean};
 use crate::text_form::Period;
 use crate::tree::{Node, Value};
 
-/// Seconds of the longest budget.
+/// Maximum budget in seconds.
 pub const BUDGET_S_MAX: u64 = 24 * 3600;
 pub(crate) const BUDGET: (Period, Period) = (Period::seconds(10), Period::seconds(BUDGET_S_MAX));
 const WARMUP: (Period, Period) = (Period::seconds(0), Period::seconds(600));
 const SLICE: (Period, Period) = (Period::milliseconds(20), Period::seconds(60));
 
-/// Fewer blocks give no verdict: the first look at the data comes after so many.
+/// Fewer blocks give no verdict: the first analysis comes after this number.
 const BLOCKS_MIN: u32 = 4;
 
-/// The rate at which latencies are compared where the file gives none: busy, and far enough from where queues grow without end.
+/// The default rate for comparing latencies: busy, and well below the rate at which queues grow without
+/// bound.
 const RATE_DEFAULT: Rate = Rate::ShareOfCapacity(0.6);
 
 pub(crate) fn design(site: &mut Site<'_>, design: &file::Design) -> Design {
     let file::Design {
-        // By `comparisons`.
+        // Handled by `comparisons`.
         baseline: _,
         compare: _,
-        // By the functions of these names.
+        // Handled by the functions with these names.
         metric: _,
         rate: _,
         slo: _,
-        // Known only when the variants are.
+        // Known only after the variants.
         endpoint: _,
-        // Makes a variant.
+        // Adds a variant.
         aa: _,
         cpus,
         looks,
@@ -85,7 +86,7 @@ pub(crate) fn design(site: &mut Site<'_>, design: &file::Design) -> Design {
     }
 }
 
-/// What users bear; nothing where capacity is not measured.
+/// Service level objectives. Empty if capacity is not measured.
 fn slo(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Vec<Limit> {
     let is_capacity = metrics.contains(&Metric::Capacity);
     if is_capacity && design.slo.is_empty() && site.source.complete {
@@ -99,7 +100,7 @@ fn slo(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Vec<Li
     if is_capacity { design.slo.iter().map(|text| text.0).collect() } else { Vec::new() }
 }
 
-/// The metrics that get a verdict, each once, at least one.
+/// The metrics that get a verdict, without duplicates, at least one.
 fn metrics(site: &mut Site<'_>, design: &file::Design) -> Vec<Metric> {
     let mut metrics: Vec<Metric> = Vec::new();
     if !design.slo.is_empty() && site.tree.entry(&["design", "metric"]).is_none() {
@@ -117,7 +118,7 @@ fn metrics(site: &mut Site<'_>, design: &file::Design) -> Vec<Metric> {
         let other = metrics.iter().copied().find(|other| of_another(&other));
         let told = has_no_loop(&metrics);
         metrics.push(*metric);
-        // Said once, where the second kind begins.
+        // Reported once, where the second kind begins.
         if let Some(other) = other.filter(|_| !told && has_no_loop(&metrics)) {
             let (one, other) = (other.name(), metric.name());
             let message = format!("`design.metric`: `{one}` and `{other}` cannot be judged in one run");
@@ -130,13 +131,13 @@ fn metrics(site: &mut Site<'_>, design: &file::Design) -> Vec<Metric> {
     if metrics.is_empty() { vec![Metric::Throughput] } else { metrics }
 }
 
-/// Whether no one loop has figures of all these metrics.
+/// Whether no kind of loop measures all these metrics.
 fn has_no_loop(metrics: &[Metric]) -> bool {
     let all = [Pacing::Closed, Pacing::Open, Pacing::Search];
     all.into_iter().all(|pacing| metrics.iter().any(|metric| !metric.exists_in(pacing)))
 }
 
-/// The rate of an open loop, and where it goes to where it is a ramp; `None` for a closed one.
+/// The rate of an open loop, and its end value if it is a ramp. `None` for a closed loop.
 fn rate(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Option<(Rate, Option<Rate>)> {
     let rate = match design.rate {
         _ if metrics.iter().any(|metric| !metric.exists_in(Pacing::Open)) => None,
@@ -149,21 +150,21 @@ fn rate(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Optio
     let closed = metrics.iter().find(|metric| !metric.exists_in(Pacing::Open));
     let is_closed = rate.is_none() && (closed.is_some() || !has_own_rates(site.tree));
     let is_told_elsewhere = has_no_loop(metrics) || site.tree.entry(&["measure"]).is_some();
-    // A metric that could not be read stands here as the default one.
+    // A metric that could not be read is replaced by the default here.
     if is_closed && !is_told_elsewhere && site.source.complete {
         report_open_loop_keys(site, *closed.unwrap_or(&metrics[0]));
     }
     rate
 }
 
-/// Whether variants have rates of their own, and so an open loop without one in `design`.
+/// Whether variants set their own rates, which makes an open loop without a rate in `design`.
 fn has_own_rates(tree: &Node) -> bool {
     let has_rate = |node: &Node| node.entry(&["load", "rate"]).is_some();
     let factors = tree.entries(&["factors"]).iter().filter_map(|factor| factor.node.table());
     has_rate(tree) || factors.flat_map(|levels| &levels.entries).any(|level| has_rate(&level.node))
 }
 
-/// Where variants have rates of their own, the least of them decides how long trials are.
+/// If variants have their own rates, the lowest rate determines the length of trials.
 pub(crate) fn settle_rates(site: &mut Site<'_>, design: &mut Design, variants: &[Variant]) {
     let rates: Vec<f64> = variants.iter().filter_map(|variant| variant.load.rate_per_s).collect();
     let Some(least) = rates.iter().copied().reduce(f64::min).filter(|_| site.source.complete) else { return };
@@ -184,7 +185,7 @@ pub(crate) fn settle_rates(site: &mut Site<'_>, design: &mut Design, variants: &
     site.at_key(&["load", "rate"], message, "of all variants, or of none").hint(hint);
 }
 
-/// Keys that say how an open loop is to be, where the loop is closed.
+/// Reports keys of an open loop in a design with a closed loop.
 fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
     let (keys, how, hint): (&[&str], _, _) = match metric.row().loops {
         Loop::Closed => (
@@ -193,13 +194,15 @@ fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
             "throughput is what closed loop measures; at a given rate it would only be that rate. Leave this out, or \
              choose a metric such as \"p99\"",
         ),
-        Loop::Search => (&["rate"], "at many rates", "capacity finds the rate by itself; leave this out"),
+        Loop::Search => {
+            (&["rate", "pooled"], "at many rates", "capacity finds the rate by itself; leave this out")
+        }
         Loop::Open | Loop::Either => {
             (&["rate", "arrivals", "pooled"], "in closed loop", "leave this out, or set `rate`")
         }
     };
     let (name, tree) = (metric.name(), site.tree);
-    // What is off has no effect anywhere.
+    // A disabled option has no effect.
     let is_on = |key: &&str| {
         let entry = tree.entry(&["design", *key]);
         entry.is_some_and(|entry| entry.node.value != Value::Boolean(false))
@@ -209,9 +212,18 @@ fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
             format!("`design.{key}` is for open loop at one rate, and the metric `{name}` is measured {how}");
         site.at_key(&["design", key], message, "without effect").hint(hint);
     }
+    let slices = ["slice", "slices"].into_iter().filter(|_| metric.row().loops == Loop::Search);
+    for key in slices.filter(is_on) {
+        let message = format!(
+            "`design.{key}` is for slices of equal length, and `{name}` is searched in windows of its own"
+        );
+        site.at_key(&["design", key], message, "without effect")
+            .hint("leave this out; `design.budget` limits the search");
+    }
 }
 
-/// Whether trials and budget are long enough for a design without problems of its own, with so many variants.
+/// Checks that trials and budget are long enough for a design without other problems and this number of
+/// variants.
 pub(crate) fn judge_times(site: &mut Site<'_>, written: &file::Design, design: &Design, variants: usize) {
     judge_trial(site, written, design);
     if site.problems.is_empty() {
@@ -219,14 +231,14 @@ pub(crate) fn judge_times(site: &mut Site<'_>, written: &file::Design, design: &
     }
 }
 
-/// How long a trial must be measured for its metric; nothing where the rate is known only when the experiment runs.
+/// Minimum measured time of a trial for its metric. Zero if the rate is only known when the experiment runs.
 fn measured_least(design: &Design) -> Duration {
     let length =
         |per_s| Duration::try_from_secs_f64(design.most_wanting().1 / per_s).unwrap_or(Duration::MAX);
     design.mean_rate_per_s().map_or(Duration::ZERO, length)
 }
 
-/// Where the file fixes rate, slices and their length, a trial must have the requests that its metric wants.
+/// If the file fixes rate, slices and their length, a trial must have enough requests for its metric.
 fn judge_trial(site: &mut Site<'_>, written: &file::Design, design: &Design) {
     let (Some(slice), Some(slices), Some(per_s)) = (written.slice, written.slices, design.mean_rate_per_s())
     else {
@@ -248,7 +260,7 @@ fn judge_trial(site: &mut Site<'_>, written: &file::Design, design: &Design) {
         .hint("leave out `slices` or `slice`, ask for a higher rate, or for a lower quantile");
 }
 
-/// The least that the file itself asks for must fit; whether more blocks do is seen when it runs.
+/// The minimum that the file requires must fit. Whether more blocks fit is determined during the run.
 fn judge_budget(site: &mut Site<'_>, written: &file::Design, design: &Design, variants: usize) {
     let slice = written.slice.unwrap_or(SLICE.0).0;
     let measured = (slice * written.slices.unwrap_or(1)).max(measured_least(design));
@@ -268,7 +280,7 @@ fn judge_budget(site: &mut Site<'_>, written: &file::Design, design: &Design, va
     }
 }
 
-/// Verdicts are given only where all of them together can be held to 5 %: the tables of boundaries end here.
+/// Verdicts are only given if all of them together can be held to 5 %. The tables of boundaries end here.
 pub(crate) fn report_too_many_verdicts(site: &mut Site<'_>, comparisons: usize, metrics: usize) {
     if comparisons.saturating_mul(metrics) <= VERDICTS_MAX {
         return;
@@ -286,7 +298,7 @@ pub(crate) fn report_too_many_verdicts(site: &mut Site<'_>, comparisons: usize, 
     );
 }
 
-/// A copy checks comparisons, and is a variant more, to be started, measured and shown like the others.
+/// A copy requires comparisons. It is an additional variant, started, measured and shown like the others.
 pub(crate) fn judge_copy(site: &mut Site<'_>, factors: &[Factor]) {
     if factors.is_empty() && site.source.complete {
         let message = "`design.aa` checks comparisons, and without factors there is none";
@@ -301,7 +313,7 @@ pub(crate) fn judge_copy(site: &mut Site<'_>, factors: &[Factor]) {
     }
 }
 
-/// Which variant is compared with which; none without factors.
+/// The comparisons of the design. Empty without factors.
 pub(crate) fn comparisons(site: &mut Site<'_>, design: &file::Design, factors: &[Factor]) -> Vec<Comparison> {
     let baseline = baseline(site, design, factors);
     let grid = Grid::new(factors);
@@ -335,7 +347,8 @@ fn baseline(site: &mut Site<'_>, design: &file::Design, factors: &[Factor]) -> V
     factors.iter().map(level).collect()
 }
 
-/// Indices of the factors named by `design.compare`. A factor without levels is passed over: that is said elsewhere.
+/// Indices of the factors in `design.compare`. Factors without levels are skipped, because they are reported
+/// elsewhere.
 fn compared(site: &mut Site<'_>, compare: &OneOrMany<String>, factors: &[Factor]) -> Vec<usize> {
     let mut compared = Vec::new();
     for (index, name) in compare.as_slice().iter().enumerate() {
@@ -395,7 +408,7 @@ fn within(factors: &[Factor], factor: usize, baseline_level: usize) -> Vec<Compa
 
 const ENDPOINT: [&str; 2] = ["design", "endpoint"];
 
-/// The chosen request; `None` where the file chooses none, or one that there is not.
+/// The chosen request. `None` if the file chooses none, or one that does not exist.
 pub(crate) fn endpoint(
     site: &mut Site<'_>,
     written: &file::Design,
@@ -403,7 +416,7 @@ pub(crate) fn endpoint(
     variants: &[Variant],
 ) -> Option<Endpoint> {
     let name = written.endpoint.as_ref()?;
-    // A metric or a request that could not be read is told elsewhere.
+    // A metric or a request that could not be read is reported elsewhere.
     if !site.source.complete {
         return None;
     }

@@ -1,7 +1,9 @@
-//! An experiment file that flags make: a plan without a file is the plan of the file that this writes.
+//! Writes an experiment file from command-line flags. A run without a file uses the plan of this generated
+//! file.
 //!
-//! It writes text and judges nothing: what the values are worth is said where files are read. It keeps which flag each line
-//! comes from, so that a problem can be told by that flag and not by a line of a file that nobody sees.
+//! It writes text and validates nothing: values are checked when the file is read. It records the flag of
+//! each line, so that a problem can be reported at that flag instead of a line in a file that the user never
+//! sees.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,27 +20,27 @@ use crate::problem::{Problem, Refused};
 use crate::secret::anchored;
 use crate::{SCHEMA, masked_words};
 
-/// The name of the one service of a draft.
+/// Name of the only service of a draft.
 pub const SERVICE: &str = "app";
-/// The one factor of a draft that compares.
+/// The factor of a draft that compares.
 const FACTOR: &str = "variant";
-/// Set for variants that are the same, so that the file can have both. No service reads it.
+/// Set for identical variants, so that the file can contain both. No service reads it.
 const COPY: &str = "PROOFLOAD_COPY";
-/// The order of tables in the file; what is not among them comes last.
+/// Order of tables in the file. Other tables come last.
 const ORDER: [&str; 6] = ["services", "factors", "load", "expect", "design", "gate"];
 
-/// What flags ask for, before it is checked.
+/// Unchecked values of command-line flags.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Draft {
-    /// The command line that it comes from, for the first lines of the file.
+    /// The command line, for the first lines of the file.
     pub made_by: String,
-    /// The command line that runs the saved file the same way.
+    /// The command line that runs the saved file in the same way.
     pub again: String,
     /// Name of the experiment.
     pub name: String,
-    /// The question; `None` asks how the later variants compare with the first.
+    /// The question. `None` asks how the later variants compare with the first.
     pub question: Option<String>,
-    /// What gets the load, at least one. Further ones are compared with the first.
+    /// Services that get the load, at least one. Further ones are compared with the first.
     pub variants: Vec<DraftVariant>,
     /// Keys of the file, each at most once.
     pub settings: Vec<Setting>,
@@ -47,42 +49,42 @@ pub struct Draft {
 /// A service that gets the load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DraftVariant {
-    /// What reports call it; `None` takes what tells it from the others.
+    /// Name in reports. `None` derives it from the differences to the others.
     pub name: Option<String>,
-    /// What it is.
+    /// Source of the service.
     pub source: DraftSource,
-    /// The argument that it comes from, as it was typed.
+    /// The command-line argument that it comes from, as typed.
     pub from: String,
 }
 
-/// Where a service comes from.
+/// Source of a service.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DraftSource {
-    /// It is started; made by [`DraftSource::command`].
+    /// A command that is started. Created by [`DraftSource::command`].
     Command {
-        /// Variables, with their values.
+        /// Environment variables.
         env: Vec<(String, String)>,
         /// Program and arguments.
         words: Vec<String>,
     },
-    /// It runs already.
+    /// A URL of a running service.
     Url(String),
-    /// A container is started of an image that is here; made by [`DraftSource::image`].
+    /// A container started from a local image. Created by [`DraftSource::image`].
     Image {
-        /// Variables, with their values.
+        /// Environment variables.
         env: Vec<(String, String)>,
         /// Name of the image.
         image: String,
-        /// What stands behind it, in place of its own arguments.
+        /// Arguments that replace the image's own.
         args: Vec<String>,
     },
-    /// A Compose project is started.
+    /// A Compose project that is started.
     Compose {
-        /// The file, relative to the folder of the experiment's.
+        /// The file, relative to the folder of the experiment file.
         file: String,
         /// The service in it that gets the requests.
         service: String,
-        /// The port inside; `None` is the one that it exposes.
+        /// The port inside. `None` for the exposed one.
         port: Option<u16>,
     },
 }
@@ -96,7 +98,8 @@ impl DraftSource {
         }
     }
 
-    /// Whether it is started in a folder of this machine, which the experiment's file has to name if it lies elsewhere.
+    /// Whether it is started in a folder of this machine. The experiment file must name the folder if the
+    /// file is elsewhere.
     pub fn has_folder(&self) -> bool {
         match self {
             DraftSource::Command { .. } => true,
@@ -108,33 +111,34 @@ impl DraftSource {
 /// A key of the file with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
-    /// The tables that it stands in, and its name: `load`, `headers`, `accept`.
+    /// Path of the key: `load`, `headers`, `accept`.
     pub path: Vec<String>,
-    /// The value, in the form that the file has it.
+    /// The value in the file's notation.
     pub value: Value,
-    /// The flag that it comes from, as it was typed: `-H 'accept: text/plain'`.
+    /// The flag that it comes from, as typed: `-H 'accept: text/plain'`.
     pub from: String,
 }
 
 impl Setting {
-    /// The value of a key, by the names of its tables and its own.
+    /// Creates a setting from the key's path.
     pub fn new(path: &[&str], value: impl Into<Value>, from: impl Into<String>) -> Setting {
         let path = path.iter().map(|key| (*key).to_owned()).collect();
         Setting { path, value: value.into(), from: from.into() }
     }
 }
 
-/// The text of an experiment file, and where its parts come from.
+/// The text of an experiment file, and the origins of its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
     /// TOML with comments.
     pub text: String,
-    /// Places in the text with the flag or argument of each, in order.
+    /// Ranges of the text with the flag or argument of each, in order.
     origins: Vec<(Range<usize>, String)>,
 }
 
 impl Draft {
-    /// Indices of variants that are the same as an earlier one, with that one's: a comparison of the two is an A/A test.
+    /// Indices of variants that equal an earlier one, with the earlier one's index. A comparison of the two
+    /// is an A/A test.
     pub fn alike(&self) -> Vec<(usize, usize)> {
         let earlier = |later: usize| {
             self.variants[..later].iter().position(|variant| variant.source == self.variants[later].source)
@@ -142,7 +146,8 @@ impl Draft {
         (1..self.variants.len()).filter_map(|later| Some((earlier(later)?, later))).collect()
     }
 
-    /// The same with secrets found in files of this folder, wherever the file of the experiment will lie.
+    /// Resolves files with secrets relative to this folder, independent of the location of the experiment
+    /// file.
     #[must_use]
     pub fn anchored(mut self, folder: &Path) -> Draft {
         let anchor = |text: &mut String| *text = anchored(text, folder);
@@ -171,12 +176,12 @@ impl Draft {
         self
     }
 
-    /// What each variant is called.
+    /// Names of the variants.
     pub fn names(&self) -> Vec<String> {
         names(&self.variants)
     }
 
-    /// The file.
+    /// Writes the file.
     pub fn write(&self) -> Written {
         let mut out = Written { text: String::new(), origins: Vec::new() };
         let _ = writeln!(out.text, "# Made by: {}", one_line(&self.made_by));
@@ -188,7 +193,7 @@ impl Draft {
         }
         let mut lines = self.services(&names);
         lines.extend(self.settings.iter().map(|set| Line::new(set.path.clone(), &set.value, &set.from)));
-        // Stable: within a table keys stay as they came.
+        // Stable sort: keys keep their order within a table.
         lines.sort_by_key(|line| {
             let tables = line.path[..line.path.len() - 1].to_vec();
             let rank = tables.first().map(|first| ORDER.iter().position(|table| table == first));
@@ -214,7 +219,7 @@ impl Draft {
         out
     }
 
-    /// What all variants have goes to the service, the rest to a level each.
+    /// Splits settings: common ones go to the service, the others to one level for each variant.
     fn services(&self, names: &[String]) -> Vec<Line> {
         let mut sets: Vec<Vec<(Vec<String>, Value)>> =
             self.variants.iter().map(|variant| variant.source.keys()).collect();
@@ -245,7 +250,7 @@ impl Draft {
             let path = ["factors", FACTOR, name].map(str::to_owned);
             lines.push(Line::new(path.to_vec(), level, &variant.from));
         }
-        // A service of which nothing is shared must be there all the same.
+        // A service without common settings must exist nevertheless.
         let has_any = |setting: &Setting| setting.path.starts_with(&of_service(&[]));
         if shared.is_empty() && !self.settings.iter().any(has_any) {
             lines.push(Line::new(of_service(&[]), "{}", ""));
@@ -254,7 +259,7 @@ impl Draft {
     }
 }
 
-/// A line of the file: its key with the tables that it stands in, its value as it is written, and what it comes from.
+/// A line of the file: the key with its tables, the formatted value, and its origin.
 struct Line {
     path: Vec<String>,
     value: String,
@@ -268,7 +273,7 @@ impl Line {
 }
 
 impl DraftSource {
-    /// What it sets of a service.
+    /// Keys that it sets in a service.
     fn keys(&self) -> Vec<(Vec<String>, Value)> {
         let key = |path: &[&str], value: Value| (path.iter().map(|key| (*key).to_owned()).collect(), value);
         let (env, mut keys) = match self {
@@ -293,7 +298,7 @@ impl DraftSource {
 }
 
 impl Written {
-    /// The flag or argument that a problem comes from, and the bytes of it that the problem is about, where that can be told.
+    /// The flag or argument that a problem comes from, and the byte range of the problem in it, if known.
     pub fn origin(&self, problem: &Problem) -> Option<(&str, Range<usize>)> {
         let mut origins = self.origins.iter();
         let (_, from) =
@@ -314,7 +319,7 @@ fn question(names: &[String]) -> Option<String> {
     }
 }
 
-/// The first sentence of what the schema says of a key.
+/// The first sentence of a key's description in the schema.
 fn about(path: &[String]) -> Option<String> {
     let mut schema: &Schema = &SCHEMA;
     for key in path {
@@ -328,7 +333,7 @@ fn about(path: &[String]) -> Option<String> {
     Some(format!("{}.", text.split(". ").next()?.trim_end_matches('.')))
 }
 
-/// Keys as they are written in one line.
+/// Formats a path of keys as a dotted key.
 fn dotted(path: &[String]) -> String {
     path.iter().map(|key| written_key(key)).collect::<Vec<_>>().join(".")
 }
@@ -341,7 +346,8 @@ fn written_key(key: &str) -> String {
     if is_bare(key) {
         return key.to_owned();
     }
-    // A value with both kinds of quotes gets three, which no key may have. JSON writes strings as TOML does, but for one character.
+    // A string with both kinds of quotes would need triple quotes, which a key may not have. JSON writes
+    // strings like TOML except for one character.
     Schema::from(key).to_string().replace('\u{7f}', "\\u007f")
 }
 
@@ -352,14 +358,14 @@ fn one_line(text: &str) -> String {
 
 type Variables = Vec<(String, String)>;
 
-/// Words that a shell does something with, and a program does not.
+/// Operators of a shell, which mean nothing to a program.
 const OPERATORS: [&str; 9] = ["&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"];
 
 impl DraftSource {
-    /// Reads a command line: `NAME=value` before the program are variables.
+    /// Parses a command line. Words of the form `NAME=value` before the program are variables.
     ///
     /// # Errors
-    /// If it has no words that could be started.
+    /// If it contains no program to start.
     pub fn command(text: &str) -> Result<DraftSource, Refused> {
         let (env, words) = split(text)?;
         if let Some(operator) = words.iter().find(|word| OPERATORS.contains(&word.as_str())) {
@@ -373,10 +379,10 @@ impl DraftSource {
         Ok(DraftSource::Command { env, words })
     }
 
-    /// Reads an image's name, as a command line: variables before it, arguments behind it.
+    /// Parses an image's name with variables before it and arguments after it, like a command line.
     ///
     /// # Errors
-    /// If there is no name in it.
+    /// If it contains no name.
     pub fn image(text: &str) -> Result<DraftSource, Refused> {
         let (env, words) = split(text)?;
         let hint = "variables come first, then the image: 'MODE=fast shop:1.5'";
@@ -386,30 +392,30 @@ impl DraftSource {
     }
 }
 
-/// The variables at the beginning, and the words behind them.
+/// Splits a command line into leading variables and the other words.
 fn split(text: &str) -> Result<(Variables, Vec<String>), Refused> {
     let hint = "quote the whole command once for your shell: 'node server.js --title \"a b\"'";
     let mut words = words(text).ok_or_else(|| Refused::new("a quote is not closed", hint))?;
     let typed: Variables = words.iter().map_while(|word| variable(word)).collect();
     words.drain(..typed.len());
-    // Of a name that is given twice the last value holds, as in a shell.
+    // If a name occurs twice, the last value counts, as in a shell.
     let is_last = |at: usize| !typed[at + 1..].iter().any(|(later, _)| *later == typed[at].0);
     let variables = (0..typed.len()).filter(|at| is_last(*at)).map(|at| typed[at].clone());
     Ok((variables.collect(), words))
 }
 
-/// The words of a line as a shell splits it; `None` where a quote is not closed.
+/// Splits a line into words like a shell. `None` if a quote is not closed.
 pub fn words(line: &str) -> Option<Vec<String>> {
     shlex::split(line)
 }
 
-/// Words as a line that a shell splits into the same words, for people to read and type again.
+/// Joins words into a line that a shell splits into the same words, for users to read and retype.
 pub fn command_line(words: impl IntoIterator<Item = String>) -> String {
     let quoted = words.into_iter().map(|word| shlex::try_quote(&word).map_or(word.clone(), Into::into));
     quoted.collect::<Vec<String>>().join(" ")
 }
 
-/// `NAME=value`, with a name as shells have it.
+/// `NAME=value`, with a valid shell name.
 fn variable(word: &str) -> Option<(String, String)> {
     let (name, value) = word.split_once('=')?;
     let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
@@ -417,7 +423,7 @@ fn variable(word: &str) -> Option<(String, String)> {
     is_name.then(|| (name.to_owned(), value.to_owned()))
 }
 
-/// A name for each variant, each unlike the others.
+/// Unique names for the variants.
 fn names(variants: &[DraftVariant]) -> Vec<String> {
     let words: Vec<Vec<String>> =
         variants.iter().map(|variant| masked_words(&source_words(&variant.source))).collect();
@@ -427,7 +433,7 @@ fn names(variants: &[DraftVariant]) -> Vec<String> {
     let after =
         (0..least - before).take_while(|index| same(&|one| one[one.len() - 1 - index].clone())).count();
     let apart = |one: &Vec<String>| one[before..one.len() - after].join(" ");
-    // What one has and the other has not is no name for the other.
+    // If one variant's words are a subset of another's, the differing words give no name to it.
     let whole = words.iter().any(|one| apart(one).trim().is_empty());
     let mut names: Vec<String> = Vec::new();
     for (variant, words) in variants.iter().zip(&words) {
@@ -453,8 +459,8 @@ fn source_words(source: &DraftSource) -> Vec<String> {
     env.iter().map(|(name, value)| format!("{name}={value}")).chain(words).collect()
 }
 
-/// As long and as plain as a level's name may be: `·` separates levels in names of variants, and control characters do anything to a
-/// terminal.
+/// A valid name of a level with limited length. `·` separates levels in names of variants, and control
+/// characters could affect a terminal.
 pub(crate) fn fitting(text: &str, most: usize) -> String {
     let plain = text.replace(|c: char| c.is_control() || c == '·', " ");
     let plain = plain.trim();

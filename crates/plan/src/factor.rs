@@ -1,6 +1,7 @@
-//! Factors and levels: what levels may name, every combination of them, and the file with a combination laid over.
+//! Factors and levels: which keys levels may set, all their combinations, and the file merged with a
+//! combination.
 //!
-//! Works on trees alone; what the resulting values mean is not its business.
+//! It works on trees only, not on the meaning of values.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +10,22 @@ use crate::model::Factor;
 use crate::problem::{Problem, did_you_mean, listed};
 use crate::tree::{Entry, Node, Table, Value};
 
-/// Keys of the file that a level may set besides services by their names.
+/// Keys of the file that a level may set, in addition to services by their names.
 pub(crate) const LEVEL_KEYS: [&str; 4] = ["entry", "services", "load", "expect"];
 /// Keys of the file that are the same for every variant.
 pub(crate) const FIXED_KEYS: [&str; 7] =
     ["name", "question", "prepare", "against", "generators", "factors", "design"];
-/// The same of those by whose name a service may be called.
+/// Further such keys, which are also valid names of services.
 const OTHER_FIXED_KEYS: [&str; 3] = ["measure", "tune", "gate"];
 
-/// A report has to show this many side by side, and a block has to run through all of them.
+/// A report shows this many side by side, and a block runs through all of them.
 pub(crate) const VARIANTS_MAX: usize = 64;
-/// Of a factor and of a level.
+/// Maximum length of the name of a factor or a level.
 pub(crate) const NAME_CHARS_MAX: usize = 40;
 
 /// Rewrites every level from service names (`api.env.X`) to the file's own names (`services.api.env.X`).
 ///
-/// Names that are neither a service nor a key that a level may set are problems, and dropped.
+/// Names that are neither a service nor a key that a level may set are reported and dropped.
 pub(crate) fn unfold(tree: &mut Node) -> Vec<Problem> {
     let services: Vec<String> = tree.entries(&["services"]).iter().map(|entry| entry.key.clone()).collect();
     let mut problems = Vec::new();
@@ -41,7 +42,7 @@ pub(crate) fn unfold(tree: &mut Node) -> Vec<Problem> {
     problems
 }
 
-/// Names of factors and levels are shown in tables and joined to the names of variants.
+/// Names of factors and levels are shown in tables and joined to names of variants.
 fn judge_name(entry: &Entry, what: &str, problems: &mut Vec<Problem>) {
     let key = &entry.key;
     let long = key.chars().count() > NAME_CHARS_MAX;
@@ -91,9 +92,10 @@ fn unknown_service<'a>(entry: &Entry, what: &str, known: impl Iterator<Item = &'
     Problem::new(entry.key_span.clone(), message, "unknown service").with_hint(hint)
 }
 
-/// The factors of a checked file, with what is wrong about their numbers and about what they set together.
+/// Returns the factors of a checked file, and reports wrong numbers of factors and levels and conflicting
+/// settings.
 ///
-/// `complete` is whether the file has been read without loss; otherwise nothing is said about what is missing.
+/// `complete` is whether the file was read without loss. Otherwise missing parts are not reported.
 pub(crate) fn factors(tree: &Node, complete: bool, problems: &mut Vec<Problem>) -> Vec<Factor> {
     let mut factors = Vec::new();
     for factor in tree.entries(&["factors"]) {
@@ -113,7 +115,8 @@ pub(crate) fn factors(tree: &Node, complete: bool, problems: &mut Vec<Problem>) 
     factors
 }
 
-/// What two factors set has the value of one of them, and the other's effect would be an illusion.
+/// If two factors set the same key, it gets one of the two values, and the other factor's effect would be an
+/// illusion.
 fn set_by_two(tree: &Node) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut set_by: BTreeMap<String, &str> = BTreeMap::new();
@@ -144,7 +147,7 @@ pub(crate) fn too_many(tree: &Node, factors: &[Factor]) -> Option<Problem> {
     })
 }
 
-/// The file with the settings of one level of each factor laid over.
+/// The file merged with the settings of one level of each factor.
 pub(crate) fn laid_over(tree: &Node, levels: &[(&str, &str)]) -> Node {
     let mut laid = tree.clone();
     for (factor, level) in levels {
@@ -159,7 +162,7 @@ pub(crate) fn laid_over(tree: &Node, levels: &[(&str, &str)]) -> Node {
 /// Separates the names of levels in the name of a variant.
 pub(crate) const SEPARATOR: &str = " · ";
 
-/// All combinations of the levels of some factors, and their numbers: the last factor changes fastest.
+/// All combinations of the levels of some factors, numbered so that the last factor changes fastest.
 ///
 /// ```text
 /// app = json, views   node_env = development, production
@@ -175,13 +178,13 @@ pub(crate) struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
-    /// Every factor has at least one level.
+    /// Every factor must have at least one level.
     pub fn new(factors: &'a [Factor]) -> Self {
         assert!(factors.iter().all(|factor| !factor.levels.is_empty()), "a factor without levels is none");
         Self { factors }
     }
 
-    /// Number of combinations, 1 without factors; `usize::MAX` if it is larger than that.
+    /// Number of combinations, 1 without factors. `usize::MAX` if it is larger than that.
     pub fn count_saturating(self) -> usize {
         self.factors.iter().fold(1, |count: usize, factor| count.saturating_mul(factor.levels.len()))
     }

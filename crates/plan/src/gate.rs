@@ -1,6 +1,7 @@
-//! Limits of a gate, such as `p99 < 50ms` and `throughput > -3%`: what they may say, and which comparisons and variants they are about.
+//! Limits of a gate, such as `p99 < 50ms` and `throughput > -3%`: their syntax, and the comparisons and
+//! variants that they apply to.
 //!
-//! Judges no measurement: that is done from a record, by intervals.
+//! It judges no measurement: that is done from a record, by intervals.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -17,7 +18,7 @@ use crate::text_form::{LimitText, TextForm};
 use crate::tree::{Entry, Node, Value};
 use ::model::text::nearest;
 
-/// What a limit bounds.
+/// The figure that a limit bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
     /// A metric.
@@ -27,22 +28,22 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// All of them, in the order in which the file's reference has them.
+    /// All figures, in the order of the file's reference.
     pub fn all() -> impl Iterator<Item = Figure> + Clone {
         Metric::ALL.iter().copied().map(Figure::Metric).chain([Figure::Failed])
     }
 
-    /// Its name, as the experiment file has it.
+    /// Name in the experiment file.
     pub fn name(self) -> &'static str {
         self.metric().map_or("failed", Metric::name)
     }
 
-    /// The figure of that name.
+    /// Finds the figure with this name.
     pub fn named(name: &str) -> Option<Figure> {
         Figure::all().find(|figure| figure.name() == name)
     }
 
-    /// The metric that it is, if it is one.
+    /// The metric, if it is one.
     pub fn metric(self) -> Option<Metric> {
         match self {
             Figure::Metric(metric) => Some(metric),
@@ -50,25 +51,25 @@ impl Figure {
         }
     }
 
-    /// Whether more of it is better, so that a limit is a lower one.
+    /// Whether more is better, so that a limit is a lower bound.
     pub fn wants_more(self) -> bool {
         self.metric().is_some_and(Metric::wants_more)
     }
 
-    /// What it is counted in.
+    /// Unit of the figure.
     pub fn unit(self) -> Quantity {
         self.metric().map_or(Quantity::Share, Metric::unit)
     }
 }
 
-/// What an amount is counted in.
+/// A unit of amounts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unit {
-    /// As it is written.
+    /// Name in limits.
     pub name: &'static str,
-    /// In what figures of its kind are measured in: per second, µs, bytes, or a share.
+    /// Factor to the unit in which figures of this kind are measured: per second, µs, bytes, or a share.
     factor: f64,
-    /// What figures written in it are counted in.
+    /// The kind of figures that use this unit.
     counts: Quantity,
 }
 
@@ -84,7 +85,7 @@ pub(crate) static UNITS: [Unit; 8] = [
     Unit { name: "%", factor: 0.01, counts: Quantity::Share },
 ];
 
-/// What a figure must be above or below, as it was written.
+/// The bound of a figure, as it was written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
     /// A change of the candidate against its baseline, in per cent: −3 is 3 % less.
@@ -94,7 +95,8 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// In what is measured: the ratio of candidate to baseline for a change; else responses per second, µs, bytes, or a share.
+    /// The bound as a measured value: the ratio of candidate to baseline for a change, otherwise responses
+    /// per second, µs, bytes, or a share.
     pub fn value(self) -> f64 {
         match self {
             Bound::Change(percent) => 1.0 + percent / 100.0,
@@ -102,7 +104,7 @@ impl Bound {
         }
     }
 
-    /// Whether it is about comparisons, and not about variants.
+    /// Whether it applies to comparisons, and not to variants.
     pub fn is_change(self) -> bool {
         match self {
             Bound::Change(_) => true,
@@ -120,13 +122,14 @@ impl fmt::Display for Bound {
     }
 }
 
-/// A figure with its bound, written `p99 < 50ms`; of throughput a lower one, of everything else an upper one.
+/// A figure with its bound, written `p99 < 50ms`. It is a lower bound for throughput, and an upper bound for
+/// everything else.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Cow<'_, str>", into = "String")]
 pub struct Limit {
-    /// What is bounded.
+    /// The bounded figure.
     pub figure: Figure,
-    /// By what.
+    /// The bound.
     pub bound: Bound,
 }
 
@@ -137,7 +140,7 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
-    /// Relation and bound, as the file has them behind the figure: `< 50ms`.
+    /// Relation and bound, as written after the figure in the file: `< 50ms`.
     pub fn value(&self) -> String {
         format!("{} {}", if self.figure.wants_more() { '>' } else { '<' }, self.bound)
     }
@@ -156,10 +159,10 @@ impl TryFrom<Cow<'_, str>> for Limit {
     }
 }
 
-/// Reads a limit as it is written behind a flag: `p99 < 50ms`, `throughput > -3%`.
+/// Parses a limit from a flag: `p99 < 50ms`, `throughput > -3%`.
 ///
 /// # Errors
-/// What is wrong with it, and what is expected.
+/// The problem, and the expected form.
 pub fn limit(text: &str) -> Result<Limit, String> {
     let at = text.find(['<', '>']).unwrap_or(text.len());
     let (name, written) = (text[..at].trim(), text[at..].trim());
@@ -174,7 +177,7 @@ pub fn limit(text: &str) -> Result<Limit, String> {
     Limit::read(figure, written).map_err(|(reason, hint)| format!("`{written}` {reason}: {hint}"))
 }
 
-/// A hint for quantiles that are written otherwise, as k6 does (`p(95)<200`), and for those that are not measured.
+/// A hint for quantiles in another notation, such as k6's (`p(95)<200`), and for those that are not measured.
 fn quantile_hint(name: &str, written: &str) -> Option<String> {
     let digits = name.strip_prefix('p')?.trim_matches(['(', ')']);
     let percent: f64 = digits.parse().ok().filter(|percent| (0.0..100.0).contains(percent))?;
@@ -188,14 +191,14 @@ fn quantile_hint(name: &str, written: &str) -> Option<String> {
     Some(format!("write \"{name} < {bound}{unit}\""))
 }
 
-/// A change beyond this is a slip of the hand.
+/// A larger change is a typing error.
 const CHANGE_PERCENT_MAX: f64 = 10_000.0;
 
-/// What is wrong with a limit, in words that follow it, and what to do about it.
+/// The problem of a limit, as words that follow it, and a hint.
 type Refusal = (String, String);
 
 impl Limit {
-    /// Reads what stands behind the figure: whether relation, sign and unit are ones that this figure can have.
+    /// Parses the text after the figure, and checks relation, sign and unit.
     fn read(figure: Figure, text: &str) -> Result<Limit, Refusal> {
         let refused = |reason: &str, hint: &str| Err((reason.to_owned(), hint.to_owned()));
         let LimitText((relation, bound)) =
@@ -244,7 +247,7 @@ impl Limit {
     }
 }
 
-/// What a limit of the figure looks like.
+/// An example of a limit for the figure.
 fn expected(figure: Figure) -> (&'static str, &'static str) {
     match figure.unit() {
         Quantity::Share => ("a share such as \"< 0.1%\"", "a share of all requests, in %: \"< 0.1%\""),
@@ -266,22 +269,22 @@ fn expected(figure: Figure) -> (&'static str, &'static str) {
     }
 }
 
-/// A limit, and what it is about.
+/// A limit, and its subject.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GateEntry {
     /// The limit.
     pub limit: Limit,
-    /// The variant, level or comparison that it is about; `None`: all that it can be about.
+    /// The variant, level or comparison that it applies to. `None`: all possible ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// Its line in the experiment file, from 1; `None` where it came from a flag.
+    /// Its line in the experiment file, from 1. `None` if it came from a flag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }
 
-/// Limits that allow every metric with a verdict a change for the worse of this share, 0.03 for 3 %, and no more.
+/// Limits that permit every metric with a verdict a change for the worse of at most this share, 0.03 for 3 %.
 pub fn max_regression(design: &Design, share: f64) -> Vec<GateEntry> {
-    // Rounding undoes what the division by 100 did to the last digits.
+    // Rounding undoes the error of the division by 100.
     let percent = (share * 1e8).round() / 1e6;
     let limit = |metric: Metric| {
         let figure = Figure::Metric(metric);
@@ -292,23 +295,35 @@ pub fn max_regression(design: &Design, share: f64) -> Vec<GateEntry> {
 }
 
 impl Plan {
+    /// Metrics that a conclusion is drawn from: those with a verdict, and those that limits of the gate or of the capacity bound.
+    pub fn judged_metrics(&self) -> Vec<Metric> {
+        let bounded = self.gate.iter().map(|entry| entry.limit.figure);
+        let bounded = bounded.chain(self.design.slo.iter().map(|limit| limit.figure));
+        ::model::distinct(self.design.metrics().chain(bounded.filter_map(Figure::metric)))
+    }
+
+    /// Whether throughput is among these metrics.
+    pub fn judges_throughput(&self) -> bool {
+        self.judged_metrics().contains(&Metric::Throughput)
+    }
+
     /// Whether a run of this plan has the figure at all: where variants are compared response times there are in open loop, throughput in
     /// closed loop alone; and figures of processes where those are started.
     pub fn measures(&self, figure: Figure) -> bool {
         is_measured(figure, self.pacing()) && !self.hides(figure)
     }
 
-    /// Why no run of this plan has the figure, and what to do, where that is not what services hide.
+    /// Why no run of this plan measures the figure, and a hint, unless the service is the reason.
     pub fn why_never(&self, figure: Figure) -> (&'static str, &'static str) {
         why_never(figure, self.pacing())
     }
 
-    /// When requests are sent; `None` where one variant is measured, in closed or in open loop.
+    /// When requests are sent. `None` if one variant is measured, in closed or open loop.
     fn pacing(&self) -> Option<Pacing> {
         self.measure.is_none().then(|| self.design.pacing())
     }
 
-    /// Whether the figure is one of processes, and there are some that nobody may look at.
+    /// Whether the figure is about processes, and some processes may not be read.
     pub fn hides(&self, figure: Figure) -> bool {
         let mut entries = self.variants.iter().filter_map(Variant::entry_service);
         figure.metric().is_some_and(Metric::is_of_processes) && entries.any(|entry| !entry.may_be_seen())
@@ -343,7 +358,7 @@ fn why_never(figure: Figure, pacing: Option<Pacing>) -> (&'static str, &'static 
     }
 }
 
-/// All limits of the file, in its order within each table; `pacing` is that of [`Plan::measures`].
+/// All limits of the file, in its order within each table. `pacing` is as in [`Plan::measures`].
 pub(crate) fn entries(
     site: &mut Site<'_>,
     pacing: Option<Pacing>,
@@ -359,7 +374,7 @@ pub(crate) fn entries(
     }
     let mut found = Vec::new();
     for (of, Entry { key, key_span, node }) in keys {
-        // What is no figure was told as an unknown key.
+        // A name that is no figure was reported as an unknown key.
         let Some(figure) = Figure::named(key) else { continue };
         if !is_measured(figure, pacing) && site.source.complete {
             let (why, hint) = why_never(figure, pacing);
@@ -390,7 +405,7 @@ pub(crate) fn entries(
     found
 }
 
-/// Variants, levels and comparisons may be named.
+/// Reports names that are no variant, level or comparison.
 fn report_unknown_name(site: &mut Site<'_>, named: &Entry, known: &[Variant], comparisons: &[Comparison]) {
     let variants = known.iter().map(|variant| variant.name.as_str());
     let levels = known.iter().flat_map(|variant| variant.levels.values().map(String::as_str));
@@ -410,7 +425,7 @@ fn report_unknown_name(site: &mut Site<'_>, named: &Entry, known: &[Variant], co
     site.report(named.key_span.clone(), message, "unknown name").hint(hint);
 }
 
-/// A name must be about one thing: a variant, or the level of one factor.
+/// Reports a name that refers to several things. It must refer to one variant, or the level of one factor.
 fn report_ambiguous_name(site: &mut Site<'_>, named: &Entry, known: &[Variant]) {
     let name = named.key.as_str();
     let levels: BTreeSet<(&str, &str)> = known
@@ -420,7 +435,7 @@ fn report_ambiguous_name(site: &mut Site<'_>, named: &Entry, known: &[Variant]) 
         .collect();
     let has_level = |variant: &Variant| variant.levels.values().any(|level| level == name);
     let is_variant = known.iter().any(|variant| variant.name == name);
-    // Of one factor the level is the variant.
+    // With one factor, the level is the variant.
     let is_both = is_variant && known.iter().any(|variant| variant.name != name && has_level(variant));
     if !site.source.complete || levels.len() < 2 && !is_both {
         return;
@@ -437,30 +452,31 @@ fn level_name(factor: &str, level: &str) -> String {
     format!("{factor}={level}")
 }
 
-/// Whether a variant has the level of this name, which may have its factor before it.
+/// Whether a variant has a level with this name, with or without its factor.
 fn is_level(variant: &Variant, name: &str) -> bool {
     variant.levels.iter().any(|(factor, level)| is_name_of(factor, level, name))
 }
 
-/// Whether a level is called so, with its factor or without.
+/// Whether a level has this name, with or without its factor.
 fn is_name_of(factor: &str, level: &str, name: &str) -> bool {
     level == name || level_name(factor, level) == name
 }
 
-/// One of what a limit is about, as an index into the plan.
+/// A subject of a limit, as an index into the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// Of [`Plan::comparisons`].
+    /// Index into [`Plan::comparisons`].
     Comparison(usize),
-    /// Of [`Plan::variants`].
+    /// Index into [`Plan::variants`].
     Variant(usize),
 }
 
 impl Plan {
-    /// All that `entry`, one of `entries`, is about, in the order of the plan.
+    /// All subjects of `entry`, one of `entries`, in the order of the plan.
     ///
-    /// Without a name that is every comparison, or every variant but those that others are only compared with: they are what there was
-    /// before the change. What another entry names for the same figure and kind of bound is left to that one. The copy is nobody's.
+    /// Without a name these are every comparison, or every variant except those that others are only compared
+    /// with: they are the state before the change. A subject that another entry names for the same figure and
+    /// kind of bound is left to that entry. The copy is never a subject.
     pub fn gated(&self, entry: &GateEntry, entries: &[GateEntry]) -> Vec<Subject> {
         let kind = |entry: &GateEntry| (entry.limit.figure, entry.limit.bound.is_change());
         let alike = entries.iter().filter(|other| kind(other) == kind(entry));
@@ -479,7 +495,7 @@ impl Plan {
         }
     }
 
-    /// Whether a variant, one of its levels, or the comparison that it is the candidate of, has this name.
+    /// Whether a variant, one of its levels, or the comparison of which it is the candidate, has this name.
     fn is_called(&self, subject: Subject, name: &str) -> bool {
         let (comparison, variant) = match subject {
             Subject::Comparison(index) => (self.comparisons.get(index), self.comparisons[index].candidate),
@@ -491,7 +507,7 @@ impl Plan {
             || comparison.is_some_and(|comparison| comparison.label == Comparison::label_today(name))
     }
 
-    /// Whether a variant is of the commit that is compared with, and the name says nothing of that.
+    /// Whether a variant is at the commit that is compared with, and the name does not refer to that side.
     fn is_of_other_commit(&self, subject: Subject, name: &str) -> bool {
         let (Subject::Variant(index), Some(against)) = (subject, &self.against) else { return false };
         let (variant, commit) = (&self.variants[index], against.baseline());

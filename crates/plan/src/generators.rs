@@ -1,7 +1,9 @@
-//! Where load comes from: whether the generators that the file asks for can be, and what each variant's load must be for them.
+//! Load generators: whether the configured generators are possible, and what each variant's load requires of
+//! them.
 //!
-//! Their types are the file's and the plan's, kept as JSON in the record. It touches the world in one way only: it looks whether the program
-//! for hosts exists. Whether hosts can be reached is found out by whoever reaches for them.
+//! The types are used in the file and in the plan, and stored as JSON in the record. It accesses the file
+//! system only to check whether the program for hosts exists. Whether hosts can be reached is checked on
+//! connecting.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,25 +19,25 @@ use crate::model::{Service, Variant};
 use crate::problem::Site;
 use crate::text_form::Address;
 
-/// Where the load comes from: generators on this machine, on hosts that ssh reaches, and in pods of a cluster. Connections and rate are
-/// divided among them.
+/// Where the load comes from: generators on this machine, on hosts that ssh reaches, and in pods of a
+/// cluster. Connections and rate are divided among them.
 #[derive(Debug, Clone, PartialEq, Eq, SmartDefault, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Generators {
-    /// Generators on this machine. One alone is Proofload itself; otherwise each is a process of its own.
+    /// Generators on this machine. A single one is Proofload itself, otherwise each is a separate process.
     #[schemars(range(min = 0, max = 64))]
     #[default(1)]
     pub local: u32,
-    /// Hosts with one generator each, by what `ssh` takes: `user@host`, or a name of ~/.ssh/config.
+    /// Hosts with one generator each, as `ssh` takes them: `user@host`, or a name of ~/.ssh/config.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ssh: Vec<String>,
     /// Generators as pods of one Job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kubernetes: Option<Kubernetes>,
-    /// The program that is put on hosts, relative to the folder of this file. Without it: this one.
+    /// The program that is copied to hosts, relative to the folder of this file. Default: this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<PathBuf>,
-    /// The address of this machine by which generators elsewhere reach it. The entry listens on it.
+    /// The address of this machine by which generators on other machines reach it. The entry listens on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Address>")]
     pub address: Option<IpAddr>,
@@ -46,11 +48,11 @@ pub struct Generators {
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("required" = ["pods", "image"]))]
 pub struct Kubernetes {
-    /// The context of the kubeconfig. Without it: its current one.
+    /// The context of the kubeconfig. Default: its current one.
     pub context: Option<String>,
-    /// Where the Job is made. Without it: in the context's own namespace.
+    /// Namespace of the Job. Default: the context's namespace.
     pub namespace: Option<String>,
-    /// How many, with one generator each.
+    /// Number of pods, with one generator each.
     #[schemars(range(min = 1, max = 1000))]
     pub pods: u32,
     /// The image, whose entry point is `proofload`.
@@ -59,14 +61,14 @@ pub struct Kubernetes {
     #[serde(deserialize_with = "scalars")]
     #[schemars(with = "BTreeMap<String, Scalar>")]
     pub node_selector: BTreeMap<String, String>,
-    /// What each pod is given, request and limit alike, such as `cpu` and `memory`.
+    /// Resources of each pod, as both request and limit, such as `cpu` and `memory`.
     #[serde(deserialize_with = "scalars")]
     #[schemars(with = "BTreeMap<String, Scalar>")]
     pub resources: BTreeMap<String, String>,
 }
 
 impl Generators {
-    /// Whether load comes from this process alone, as it does unless a plan says otherwise.
+    /// Whether the load comes from this process alone, which is the default.
     pub fn is_here(&self) -> bool {
         self.local == 1 && self.count() == 1
     }
@@ -76,21 +78,21 @@ impl Generators {
         self.count() > self.local
     }
 
-    /// How many there are.
+    /// Number of generators.
     pub fn count(&self) -> u32 {
         let ssh = u32::try_from(self.ssh.len()).unwrap_or(u32::MAX);
         self.local.saturating_add(ssh).saturating_add(self.pods())
     }
 
-    /// How many of them are pods.
+    /// Number of pods.
     pub fn pods(&self) -> u32 {
         self.kubernetes.as_ref().map_or(0, |cluster| cluster.pods)
     }
 }
 
-/// More hosts than this are a slip, or a job for a cluster.
+/// More hosts are a mistake, or a job for a cluster.
 const SSH_MAX: usize = 256;
-/// Of a name, context or label, in bytes; Kubernetes allows no longer ones.
+/// Maximum length of a name, context or label in bytes, as in Kubernetes.
 const NAME_BYTES_MAX: usize = 253;
 
 pub(crate) fn generators(site: &mut Site<'_>, mut written: Generators) -> Generators {
@@ -108,7 +110,7 @@ pub(crate) fn generators(site: &mut Site<'_>, mut written: Generators) -> Genera
     written
 }
 
-/// What a variant asks for that these generators cannot do together.
+/// Reports requirements of a variant that these generators cannot fulfil together.
 pub(crate) fn judge_variant(site: &mut Site<'_>, generators: &Generators, variant: &Variant) {
     let (count, load) = (generators.count(), &variant.load);
     let connections = load.connections;
@@ -139,7 +141,7 @@ pub(crate) fn judge_variant(site: &mut Site<'_>, generators: &Generators, varian
     report_unreached(site, generators, variant);
 }
 
-/// A destination is handed to `ssh` as one word, and must not be taken for an option.
+/// A destination is passed to `ssh` as one word, and must not be taken for an option.
 fn judge_ssh(site: &mut Site<'_>, hosts: &[String]) {
     const SSH: [&str; 2] = ["generators", "ssh"];
     for (index, host) in hosts.iter().enumerate() {
@@ -166,7 +168,7 @@ fn judge_cluster(site: &mut Site<'_>, cluster: &Kubernetes) {
         [("context", context.as_ref()), ("namespace", namespace.as_ref()), ("image", Some(image))]
     {
         let at = ["generators", "kubernetes", key];
-        // One that is not there at all has been told.
+        // A missing key was reported.
         if let Some(word) = word.filter(|_| site.tree.entry(&at).is_some()) {
             judge_word(site, word, &at);
         }
@@ -195,7 +197,7 @@ fn is_one_word(text: &str) -> bool {
     !text.is_empty() && text.len() <= NAME_BYTES_MAX && text.chars().all(plain)
 }
 
-/// An entry that runs here listens on loopback, unless the file says by which address others reach it.
+/// An entry on this machine listens on loopback, unless the file sets the address by which others reach it.
 fn report_unreached(site: &mut Site<'_>, generators: &Generators, variant: &Variant) {
     let found =
         |entry: &Service| !entry.is_here() || entry.command().is_some_and(|one| one.address.is_some());

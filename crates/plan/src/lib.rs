@@ -6,9 +6,9 @@
 //!          └────────┴── problems, each with its place, all at once
 //! ```
 //!
-//! [`Plan`] holds everything that a run needs, with every default filled in. This crate starts nothing and measures
-//! nothing; of the world it only reads the file, the templates and the secrets that it names, and looks whether the directories and
-//! inputs that it names exist.
+//! [`Plan`] contains everything that a run needs, with every default filled in. This crate starts nothing and
+//! measures nothing. It only reads the file with its templates and secrets, and checks whether the
+//! directories and inputs that it names exist.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -60,15 +60,15 @@ pub use script::{script, script_at};
 pub use secret::{Secrets, has_secrets, is_secret_name, masked, masked_words, quotable, veiled};
 pub use url::{Place, Url};
 
-/// Larger than any experiment; keeps a mistaken path (a log, a device) from filling the memory.
+/// Larger than any experiment. Keeps a mistaken path (a log, a device) from filling the memory.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 static SCHEMA: LazyLock<serde_json::Value> = LazyLock::new(schema);
 
-/// The text of the experiment file at `path`.
+/// Reads the text of the experiment file at `path`.
 ///
 /// # Errors
-/// [`ReadError::Io`] if it cannot be read; [`ReadError::Problems`] if it is no text, or too much.
+/// [`ReadError::Io`] if it cannot be read. [`ReadError::Problems`] if it is not text, or too large.
 pub fn text(path: &Path) -> Result<String, ReadError> {
     let bytes = read_given(path, FILE_BYTES_MAX).map_err(|source| match source.kind() {
         ErrorKind::FileTooLarge => {
@@ -87,18 +87,18 @@ pub fn text(path: &Path) -> Result<String, ReadError> {
     })
 }
 
-/// Reads a length of time as the file has it, for flags that stand in for its keys: `250ms`, `10s`, `1h30m`, `10`.
+/// Parses a duration in the file's notation, for flags that replace its keys: `250ms`, `10s`, `1h30m`, `10`.
 ///
 /// # Errors
-/// What is wrong with it, and what is expected.
+/// The problem, and the expected form.
 pub fn duration(text: &str) -> Result<std::time::Duration, String> {
     text_form::told(text).map(|period: text_form::Period| period.0)
 }
 
-/// Reads the time that a run may take, within the limits of `design.budget`.
+/// Parses the budget of a run, within the limits of `design.budget`.
 ///
 /// # Errors
-/// What is wrong with it, and what is expected.
+/// The problem, and the expected form.
 pub fn budget(text: &str) -> Result<std::time::Duration, String> {
     let budget: text_form::Period = text_form::told(text)?;
     match budget.beyond(design::BUDGET) {
@@ -107,23 +107,23 @@ pub fn budget(text: &str) -> Result<std::time::Duration, String> {
     }
 }
 
-/// A length of time as the file has it, to the millisecond: what [`duration`] reads.
+/// Formats a duration in the file's notation, to the millisecond. [`duration`] parses it.
 pub fn duration_text(duration: std::time::Duration) -> String {
     text_form::Period(duration).to_string()
 }
 
-/// Reads a percentage as the file has it, as a fraction above 0 and below 1: `3%` is 0.03.
+/// Parses a percentage in the file's notation into a fraction above 0 and below 1: `3%` is 0.03.
 ///
 /// # Errors
-/// What is wrong with it, and what is expected.
+/// The problem, and the expected form.
 pub fn percentage(text: &str) -> Result<f64, String> {
     text_form::told(text).map(|percent: text_form::Percent| percent.0)
 }
 
-/// Reads a limit that users bear, as `design.slo` has it: `p99 < 50ms`.
+/// Parses a service level objective in the notation of `design.slo`: `p99 < 50ms`.
 ///
 /// # Errors
-/// What is wrong with it, and what is expected.
+/// The problem, and the expected form.
 pub fn slo(text: &str) -> Result<Limit, String> {
     text_form::told(text).map(|slo: text_form::SloText| slo.0)
 }
@@ -131,16 +131,17 @@ pub fn slo(text: &str) -> Result<Limit, String> {
 /// Checks the text of an experiment file. Directories of services are relative to `directory` and must exist.
 ///
 /// # Errors
-/// Everything that is wrong, in the order of the text, at least one problem. After an error of TOML's syntax only such
-/// errors are given, for the rest of the text cannot be trusted.
+/// All problems in the order of the text, at least one. After a TOML syntax error only such errors are
+/// reported, because the rest of the text cannot be trusted.
 pub fn parse(text: &str, directory: &Path) -> Result<Plan, Vec<Problem>> {
     parse_at(text, directory, None)
 }
 
-/// The same with directories of the repository, and what is read from them, as they are at a commit that is checked out elsewhere.
+/// Checks the text like [`parse`], with directories of the repository, and files read from them, as they are
+/// in a commit that is checked out elsewhere.
 ///
 /// # Errors
-/// As [`parse`]; also where something that the file names is not there at the commit.
+/// As [`parse`], and if something that the file names does not exist at the commit.
 pub fn parse_at(text: &str, directory: &Path, against: Option<&Against>) -> Result<Plan, Vec<Problem>> {
     let mut tree = tree::Node::parse(text)?;
     tree.keep_typed_numbers();
@@ -151,7 +152,7 @@ pub fn parse_at(text: &str, directory: &Path, against: Option<&Against>) -> Resu
     let plan = resolve::plan(&tree, source, &mut problems);
     problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
     let mut plan = plan.filter(|_| problems.is_empty()).ok_or(problems)?;
-    // Whose place in the file nobody knows.
+    // Its place in the file is unknown.
     let problem = |reason: String| Problem::new(0..0, reason, "stands for nothing");
     let secrets = Secrets::of(&plan, directory);
     plan.secrets = secrets.map_err(|reasons| reasons.into_iter().map(problem).collect::<Vec<_>>())?;

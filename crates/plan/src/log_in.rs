@@ -1,5 +1,5 @@
-//! Requests that a user sends once, before all others, and what of their responses later requests are filled with: judged where several
-//! requests are, in an experiment as in a mix file.
+//! Requests that a user sends once, before all others, and captured values that later requests use. Checked
+//! in experiments and in mix files.
 
 use crate::check::{clipped, is_bare, shown_key};
 use crate::model::{Load, Request};
@@ -8,7 +8,7 @@ use crate::problem::{Site, did_you_mean};
 use crate::secret::is_placeholder;
 use crate::tree::Node;
 
-/// Judges the requests of a load that stand in the list at `list`.
+/// Checks the requests of a load in the list at `list`.
 pub(crate) fn judge(site: &mut Site<'_>, list: &[&str], load: &Load) {
     let requests = &load.requests;
     let (tree, mut known): (&Node, Vec<&str>) = (site.tree, Vec::new());
@@ -43,7 +43,7 @@ pub(crate) fn judge(site: &mut Site<'_>, list: &[&str], load: &Load) {
     }
 }
 
-/// Rows of values have names of their own, which are judged with them.
+/// Placeholders of rows of values are checked with the rows.
 fn judge_holes(site: &mut Site<'_>, node: &Node, request: &Request, captured: &[&str]) {
     if captured.is_empty() || request.values.is_some() {
         return;

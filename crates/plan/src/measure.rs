@@ -1,6 +1,6 @@
-//! `[measure]`: one variant is measured and nothing compared, at one rate or at several, one after the other.
+//! `[measure]`: one variant is measured without a comparison, at one rate or at several in turn.
 //!
-//! Says what is measured and for how long; that there is no second variant is judged here too.
+//! Determines rates and lengths, and reports a second variant.
 
 use std::time::Duration;
 
@@ -14,42 +14,43 @@ use crate::text_form::Period;
 
 const LENGTH_DEFAULT: Period = Period::seconds(10);
 const LENGTH_MAX: Period = Period::seconds(24 * 3600);
-/// For how long capacity is loaded before it is measured: connections, caches and compilers warm up a first time.
+/// Load before capacity is measured: connections, caches and compilers warm up for the first time.
 const CAPACITY_WARMUP: Duration = Duration::from_secs(1);
-/// For how long it is measured.
+/// Time for which capacity is measured.
 const CAPACITY_LENGTH: Duration = Duration::from_secs(3);
 
-/// A measurement of one variant, in place of comparisons: no block but one, and no verdict.
+/// A measurement of one variant instead of comparisons: a single block, and no verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
-    /// How long each slice is.
+    /// Length of each slice.
     pub until: Until,
-    /// One slice for each of them; `None` is one slice in closed loop.
+    /// One slice for each rate. `None` is one slice in closed loop.
     pub rates: Option<Rates>,
-    /// How requests are spread in time in open loop.
+    /// Distribution of requests in time in open loop.
     pub arrivals: Process,
-    /// Load before the first slice, at the limit of the connections; 0 for none.
+    /// Load before the first slice, at the limit of the connections. 0 for none.
     pub warmup: Duration,
 }
 
 impl Measure {
-    /// How many slices there are.
+    /// Number of slices.
     pub fn slices(&self) -> usize {
         self.rates.as_ref().map_or(1, |rates| rates.asks().len())
     }
 
-    /// The length of each slice; nothing where a number of requests ends it.
+    /// Length of each slice. Zero if a number of requests ends it.
     pub fn length(&self) -> Duration {
         self.until.length().unwrap_or_default()
     }
 
-    /// Closed loop before the first slice, not measured and measured, where a share of capacity is asked for.
+    /// Unmeasured and measured time in closed loop before the first slice, if a share of capacity is
+    /// requested.
     pub fn capacity(&self) -> Option<(Duration, Duration)> {
         let shares = self.rates.iter().flat_map(Rates::asks).any(|ask| ask.needs_capacity());
         shares.then_some((CAPACITY_WARMUP, CAPACITY_LENGTH))
     }
 
-    /// How long all of it takes; without a length where a number of requests ends a slice.
+    /// Total time, without the slices if a number of requests ends them.
     pub fn total(&self) -> Duration {
         let slices = self.length().saturating_mul(u32::try_from(self.slices()).unwrap_or(u32::MAX));
         let capacity = self.capacity().map_or(Duration::ZERO, |(warmup, length)| warmup + length);
@@ -57,7 +58,7 @@ impl Measure {
     }
 }
 
-/// The measurement that the file asks for, if it does.
+/// The measurement that the file requests, if any.
 pub(crate) fn measure(
     site: &mut Site<'_>,
     written: Option<&file::Measure>,
@@ -97,9 +98,9 @@ pub(crate) fn measure(
 
 /// Keys of `design` that `measure` has too.
 const TWINS: [&str; 3] = ["rate", "arrivals", "warmup"];
-/// Keys in place of which it has a length.
+/// Keys that the length replaces.
 const LENGTHS: [&str; 4] = ["budget", "blocks", "slice", "slices"];
-/// Keys that say how variants are compared.
+/// Keys about the comparison of variants.
 const OF_COMPARISONS: [&str; 11] = [
     "baseline",
     "compare",
@@ -114,7 +115,7 @@ const OF_COMPARISONS: [&str; 11] = [
     "margin",
 ];
 
-/// Reports keys of `design` that are about comparisons. A limit in `[gate]` would look as if it were judged by them.
+/// Reports keys of `design` that are about comparisons. A limit in `[gate]` would seem to be judged by them.
 fn report_comparing(site: &mut Site<'_>) {
     let twins = TWINS.map(|key| (key, format!("say it in `measure.{key}`")));
     let length = "leave it out: `measure.duration` or `measure.requests` says how much is measured";

@@ -1,6 +1,7 @@
-//! The checked plan: what the lab runs, with every default filled in and nothing left to doubt.
+//! The checked plan that the lab runs, with every default filled in.
 //!
-//! Made only by [`crate::parse`]; kept as JSON in the record, so every type here is also a format.
+//! It is only created by [`crate::parse`]. The record contains it as JSON, so every type here is also a
+//! format.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ pub use ::model::{
     Contract, Digest, Metric, Pacing, Process, Protocol, RATE_MAX_PER_S, ResponseField, Think,
 };
 
-/// An experiment, checked: every variant resolved to plain values.
+/// A checked experiment: every variant is resolved to plain values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Short name of the experiment, also the beginning of its records' names.
@@ -44,16 +45,17 @@ pub struct Plan {
     pub variants: Vec<Variant>,
     /// Which variant is compared with which.
     pub comparisons: Vec<Comparison>,
-    /// The check of the machine: a baseline variant against a copy of itself, which is the last variant. No part of
-    /// [`Plan::comparisons`]: it is known to be without a difference.
+    /// The check of the machine: a baseline variant against a copy of itself, which is the last variant. It
+    /// is not in [`Plan::comparisons`], because there is known to be no difference.
     pub aa: Option<Comparison>,
-    /// Data to be made, or found made, before anything starts: what services of these variants mention, by name.
+    /// Data that must be made or found before anything starts: the data that services of these variants use,
+    /// by name.
     #[serde(default)]
     pub prepare: Vec<Preparation>,
-    /// How services are built at another commit, where they are compared with one.
+    /// How services are built at another commit, if they are compared with one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub building: Building,
-    /// The commit with which each variant is compared; `None`: variants are compared with each other.
+    /// The commit with which each variant is compared. `None` if variants are compared with each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub against: Option<Against>,
     /// Where the load comes from.
@@ -61,36 +63,38 @@ pub struct Plan {
     pub generators: Generators,
     /// How the experiment is run and judged.
     pub design: Design,
-    /// What is measured in place of comparisons: one variant, and what `design` says of blocks is without effect.
+    /// A measurement instead of comparisons: one variant, and the keys of `design` about blocks have no
+    /// effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measure: Option<Measure>,
-    /// The limits of its gate, in the order of the file, and behind them those that came from flags.
+    /// The limits of its gate, in the order of the file, followed by those from flags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gate: Vec<GateEntry>,
-    /// What `tune` tries.
+    /// Settings of `tune`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tune: Tune,
-    /// What of it must not be kept, and what its placeholders stand for. In memory alone.
+    /// Values that must not be stored, and the values of placeholders for secrets. In memory only.
     #[serde(skip)]
     pub secrets: Secrets,
 }
 
-/// What `proofload tune` tries, each as its flag of that name takes it.
+/// Settings that `proofload tune` tries, in the notation of the flags with these names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tune {
-    /// Settings to try beside the catalogue's: NAME=value, NAME=a|b|c, `flag: WORDS`, `before: WORDS`.
+    /// Settings to try in addition to the catalogue's: NAME=value, NAME=a|b|c, `flag: WORDS`, `before:
+    /// WORDS`.
     #[serde(rename = "try")]
     pub tries: Vec<String>,
-    /// Of the catalogue only these, by name.
+    /// Names of the catalogue's settings to try. Default: all.
     pub only: Vec<String>,
-    /// Of the catalogue not these.
+    /// Names of the catalogue's settings not to try.
     pub without: Vec<String>,
-    /// Limits that what is advised must keep, such as `memory < +20%`.
+    /// Limits that the advice must keep, such as `memory < +20%`.
     pub keep: Vec<String>,
 }
 
-/// What is varied, and the values it takes.
+/// A factor, and its levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
     /// Name of the factor, for example `node_env`.
@@ -102,17 +106,17 @@ pub struct Factor {
 /// One combination of levels: one configuration of the service.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
-    /// The names of its levels joined by ` · `, for example `json · production`; `only` without factors.
+    /// The names of its levels joined by ` · `, for example `json · production`. `only` without factors.
     pub name: String,
-    /// Factor name to level name.
+    /// Maps factor names to level names.
     pub levels: BTreeMap<String, String>,
-    /// The services that this variant starts, those that are needed first, the entry last.
+    /// The services that this variant starts, in the order of their dependencies, the entry last.
     pub services: Vec<Service>,
     /// Name of the service that gets the load.
     pub entry: String,
-    /// The load it gets.
+    /// The load on the entry.
     pub load: Load,
-    /// What a response must be to count as a success.
+    /// Requirements for a response to count as a success.
     pub expect: Contract,
 }
 
@@ -124,25 +128,25 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Data that services need, made once by a command and kept.
+/// Data that services need, made once by a command and cached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preparation {
-    /// Its name in the file; services mention it as `{prepare.NAME}`.
+    /// Its name in the file. Services use it as `{prepare.NAME}`.
     pub name: String,
-    /// Program and arguments, with the placeholders `{output}` and `{directory}` not yet filled in.
+    /// Program and arguments, with the placeholders `{output}` and `{directory}` not yet replaced.
     pub command: Vec<String>,
     /// Absolute path of the working directory.
     pub directory: PathBuf,
-    /// Variables added to Proofload's own environment, placeholders not yet filled in.
+    /// Variables added to Proofload's own environment, placeholders not yet replaced.
     pub env: BTreeMap<String, String>,
     /// Files and folders whose content counts, as the file names them: relative to `directory`.
     pub inputs: Vec<String>,
-    /// Free disk space that it needs; `None` is not looked at.
+    /// Required free disk space. `None` is not checked.
     pub space_bytes: Option<u64>,
-    /// How long it may take.
+    /// Time limit.
     pub timeout: Duration,
-    /// The file that tells it was done, made when the command has ended well. `None` where the command fills the folder
-    /// `{output}`; otherwise it changes its directory, as a build does, and nothing is filled.
+    /// The file that marks the step as done, created when the command has succeeded. `None` if the command
+    /// fills the folder `{output}`. Otherwise it changes its directory, as a build does, and fills no folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<PathBuf>,
 }
@@ -160,7 +164,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The label as it is written today: earlier versions wrote `production against development`.
+    /// The label in today's form. Earlier versions wrote `production against development`.
     pub(crate) fn label_today(label: &str) -> Cow<'_, str> {
         match label.contains(" vs ") {
             true => label.into(),
@@ -177,12 +181,12 @@ fn label<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error>
 /// How the experiment is run and judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Design {
-    /// The metric that the verdict is about.
+    /// The metric of the verdict.
     pub metric: Metric,
-    /// Further metrics that get verdicts of their own, at the price of wider intervals for all.
+    /// Further metrics that get their own verdicts, at the price of wider intervals for all.
     #[serde(default)]
     pub co_primary: Vec<Metric>,
-    /// The request that latency metrics are about; `None`: all requests together.
+    /// The request that latency metrics are about. `None` for all requests together.
     pub endpoint: Option<Endpoint>,
     /// Which processors the services may use.
     #[serde(default)]
@@ -191,40 +195,43 @@ pub struct Design {
     pub margin: f64,
     /// Time from the first start of a service to the verdict.
     pub budget: Duration,
-    /// Seed of every random choice; `None` draws one, and the record keeps it.
+    /// Seed of every random choice. `None` draws one, which the record contains.
     pub seed: Option<u64>,
-    /// Length of the warm-up of each trial; `None` measures it in the first block.
+    /// Length of the warm-up of each trial. `None` measures it in the first block.
     pub warmup: Option<Duration>,
-    /// Length of a slice; `None` is the lab's choice.
+    /// Length of a slice. `None` is the lab's choice.
     pub slice: Option<Duration>,
-    /// Slices a trial; `None` lets the lab choose from measured variances.
+    /// Slices in a trial. `None` lets the lab choose from measured variances.
     pub slices: Option<u32>,
-    /// At most this many blocks; `None` is as many as the budget allows.
+    /// Maximum number of blocks. `None` is as many as the budget permits.
     pub blocks: Option<u32>,
-    /// When the result is looked at, and so when the run may end.
+    /// When the result is analyzed, and so when the run may end.
     #[serde(default = "planned")]
     pub looks: LookRule,
-    /// Whether throughput is judged per core-second where services have all of their cores busy. Records of before have plain throughput.
+    /// Whether throughput is judged per core-second if services keep all of their cores busy. Older records
+    /// have plain throughput.
     #[serde(default)]
     pub per_core: bool,
-    /// Whether a quantile is that of the responses of all processes together.
+    /// Whether quantiles are computed over the responses of all processes together.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pooled: bool,
-    /// Whether blocks in which the machine was not ours are dropped; without effect on records, which say what was dropped.
+    /// Whether disturbed blocks are dropped. Has no effect on records, which state what was dropped.
     #[serde(default = "yes")]
     pub drop_disturbed: bool,
-    /// Whether profiles are captured after the last block, on top of the budget.
+    /// Whether profiles are captured after the last block, in addition to the budget.
     #[serde(default)]
     pub explain: bool,
-    /// The rate common to all variants, in open loop; `None` is closed loop. Always there where the metric is a latency.
+    /// The common rate of all variants in open loop. `None` is closed loop. Always set if the metric is a
+    /// latency.
     pub rate: Option<Rate>,
-    /// Where the rate goes to, evenly over each slice; `None`: it stays.
+    /// The rate at the end of each slice, reached evenly. `None` for a constant rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ramp_to: Option<Rate>,
-    /// How requests are spread in time in open loop; without effect in closed loop.
+    /// Distribution of requests in time in open loop. Has no effect in closed loop.
     #[serde(default)]
     pub arrivals: Process,
-    /// What users bear: capacity is the highest rate at which all of it holds. Empty where capacity is not measured.
+    /// Service level objectives: capacity is the highest rate at which all of them hold. Empty if capacity is
+    /// not measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slo: Vec<Limit>,
 }
@@ -239,12 +246,14 @@ impl Design {
         }
     }
 
-    /// Every metric that gets a verdict; the variances of the first decide how many slices a trial gets.
+    /// Every metric that gets a verdict. The variances of the first one determine the number of slices in a
+    /// trial.
     pub fn metrics(&self) -> impl Iterator<Item = Metric> {
         std::iter::once(self.metric).chain(self.co_primary.iter().copied())
     }
 
-    /// Requests due per second over a slice, on average; `None` in closed loop, and where that follows from a capacity.
+    /// Average number of requests due per second over a slice. `None` in closed loop, and if it depends on a
+    /// capacity.
     pub fn mean_rate_per_s(&self) -> Option<f64> {
         match (self.rate?, self.ramp_to) {
             (Rate::PerSecond(from), Some(Rate::PerSecond(to))) => Some((from + to) / 2.0),
@@ -253,13 +262,13 @@ impl Design {
         }
     }
 
-    /// Whether the rate follows from capacities, which are measured first.
+    /// Whether the rate depends on capacities, which are measured first.
     pub fn rate_needs_capacity(&self) -> bool {
         self.rate.into_iter().chain(self.ramp_to).any(Rate::is_share)
     }
 
-    /// The metric among them that asks for most requests in a trial, and how many: of all endpoints together, where it counts
-    /// those of one. See [`Metric::requests_wanted`].
+    /// The metric that needs the most requests in a trial, and their number. If a metric is about one
+    /// endpoint, the number is for all endpoints together. See [`Metric::requests_wanted`].
     pub fn most_wanting(&self) -> (Metric, f64) {
         let share = self.endpoint.as_ref().map_or(1.0, |endpoint| endpoint.share);
         let wanted = self.metrics().map(|metric| (metric, (metric.requests_wanted() / share).ceil()));
@@ -267,23 +276,23 @@ impl Design {
     }
 }
 
-/// When an experiment looks at its result.
+/// When an experiment analyzes its result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LookRule {
-    /// After every block; the run ends at the first at which all is decided.
+    /// After every block. The run ends at the first block at which everything is decided.
     #[default]
     EachBlock,
-    /// Only at the end; the intervals are as narrow as can be, and no run ends early.
+    /// Only at the end. The intervals are as narrow as possible, and no run ends early.
     Once,
-    /// Of records made before 2026-11-23: after numbers of blocks fixed beforehand. In a file the same as `each_block`.
+    /// In records made before 2026-11-23: after fixed numbers of blocks. In a file the same as `each_block`.
     Planned,
-    /// Of records made before 2026-11-23: a confidence sequence. In a file the same as `each_block`.
+    /// In records made before 2026-11-23: a confidence sequence. In a file the same as `each_block`.
     Always,
 }
 
 impl LookRule {
-    /// Whether the result is looked at only when the run is over.
+    /// Whether the result is analyzed only when the run is over.
     pub fn waits_for_end(self) -> bool {
         match self {
             LookRule::Once => true,
@@ -292,23 +301,23 @@ impl LookRule {
     }
 }
 
-/// The rule of records that name none.
+/// The rule of records that contain none.
 fn planned() -> LookRule {
     LookRule::Planned
 }
 
-/// How many requests are due per second in open loop, at every variant alike.
+/// Requests due per second in open loop, the same for every variant.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rate {
-    /// So many, above 0 and at most [`RATE_MAX_PER_S`]; 0 at an end of a ramp alone.
+    /// A number above 0 and at most [`RATE_MAX_PER_S`]. 0 is only permitted at an end of a ramp.
     PerSecond(f64),
-    /// This share of what the slowest variant can do in closed loop, above 0 and at most 0.95.
+    /// A share of the slowest variant's capacity in closed loop, above 0 and at most 0.95.
     ShareOfCapacity(f64),
 }
 
 impl Rate {
-    /// Whether it is known only when capacities are.
+    /// Whether it is only known after capacities are measured.
     pub fn is_share(self) -> bool {
         match self {
             Rate::PerSecond(_) => false,
@@ -317,17 +326,19 @@ impl Rate {
     }
 }
 
-/// The largest seed: more a program that reads the record as JSON may round.
+/// The largest seed. Programs that read the record as JSON may round larger numbers.
 pub const SEED_MAX: u64 = (1 << 53) - 1;
 
-/// Most verdicts of one experiment, comparisons times metrics: among more the 5 % cannot be shared.
+/// Maximum number of verdicts of one experiment, comparisons times metrics. The 5 % cannot be divided among
+/// more.
 pub const VERDICTS_MAX: usize = 64;
 
 /// The processors that services may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cpus {
-    /// `Separate` if no variant keeps more processors busy than that leaves it, else `Shared`. Decided before anything is measured.
+    /// `Separate` if this leaves every variant as many processors as it keeps busy, else `Shared`. Decided
+    /// before anything is measured.
     #[default]
     Auto,
     /// All processors that the generator does not run on. If there is only one processor, it is shared.
@@ -337,10 +348,10 @@ pub enum Cpus {
 }
 
 impl Cpus {
-    /// All values, in the order in which help lists them.
+    /// All values, in the order of the help.
     pub const ALL: [Cpus; 3] = [Cpus::Auto, Cpus::Separate, Cpus::Shared];
 
-    /// The word for it in an experiment file and behind `--cpus`.
+    /// Name in an experiment file and as value of `--cpus`.
     pub fn name(self) -> &'static str {
         match self {
             Cpus::Auto => "auto",
@@ -359,54 +370,54 @@ impl FromStr for Cpus {
     }
 }
 
-/// The load on the entry service; `GET /` over 64 kept connections, unless it says otherwise.
+/// The load on the entry service. Default: `GET /` over 64 kept connections.
 #[derive(Debug, Clone, PartialEq, SmartDefault, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Load {
-    /// What is sent, at least one.
+    /// The requests, at least one.
     #[serde(flatten, with = "requests")]
     #[default(vec![Request::default()])]
     pub requests: Vec<Request>,
-    /// Connections, each with as many requests at a time as its protocol allows.
+    /// Connections, each with as many requests at a time as its protocol permits.
     #[default(64)]
     pub connections: u32,
-    /// Whether the file or a flag names that number. Where it does not, a search for the capacity chooses it.
+    /// Whether the file or a flag sets that number. If not, a search for the capacity chooses it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub connections_typed: bool,
-    /// Threads of each generator; `None` is one a generator core.
+    /// Threads of each generator. `None` is one for each generator core.
     pub threads: Option<u32>,
-    /// Requests due per second, where variants differ in that; otherwise what the design says.
+    /// Requests due per second, if variants differ in it. Otherwise the design sets the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<f64>,
     /// After this long without a complete response a request counts as timed out.
     #[default(Duration::from_secs(5))]
     pub timeout: Duration,
-    /// What is spoken.
+    /// The protocol.
     #[serde(skip_serializing_if = "is_default")]
     pub protocol: Protocol,
-    /// TLS below it; `None` is none.
+    /// TLS settings. `None` without TLS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
-    /// Whether connections are kept; otherwise each request opens one of its own.
+    /// Whether connections are kept open. Otherwise each request opens a new one.
     #[default(true)]
     pub keep_alive: bool,
-    /// Local addresses that connections are opened from, in turn; empty: the kernel chooses.
+    /// Local addresses that connections are opened from, in turn. If empty, the kernel chooses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<IpAddr>,
-    /// One response in so many is read in full and decoded; 0: none.
+    /// One response in n is read in full and decoded. 0: none.
     #[default(SAMPLE_EVERY)]
     pub sample_every: u64,
-    /// The link between client and entry; `None` is loopback, or whatever there is.
+    /// The link between client and entry. `None` is loopback, or the existing network.
     pub network: Option<Network>,
-    /// Whether each connection keeps the cookies that its responses set, and sends them.
+    /// Whether each connection stores the cookies that its responses set, and sends them.
     #[serde(skip_serializing_if = "is_default")]
     pub cookies: bool,
-    /// How long each connection waits between a response and its next request.
+    /// Pause of each connection between a response and its next request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
 }
 
-/// What is sent, in JSON; also as older records have it: one request without a list.
+/// Serialization of the requests. Also reads the form of older records: one request without a list.
 mod requests {
     use super::*;
 
@@ -428,14 +439,14 @@ mod requests {
     }
 }
 
-/// A request of a load, `GET /` unless it says otherwise.
+/// A request of a load. Default: `GET /`.
 #[derive(Debug, Clone, PartialEq, SmartDefault, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Request {
-    /// What reports call it, unlike every other of its load; empty for the only one of a load that names none.
+    /// Unique name in reports. Empty if a load's only request has no name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// How often it is sent, compared with the others; at least 1.
+    /// Relative frequency, at least 1.
     #[default(1)]
     pub weight: u32,
     /// Request method.
@@ -444,47 +455,52 @@ pub struct Request {
     /// Request target, beginning with `/`.
     #[default("/".to_owned())]
     pub path: String,
-    /// Header fields in the order of the file, those of the load included.
+    /// Header fields in the order of the file, including the load's.
     pub headers: Vec<(String, String)>,
-    /// Request body, empty for none, or where it is that of a file.
+    /// Request body. Empty for none, or if it comes from a file.
     pub body: String,
-    /// The file that has the body; absolute.
+    /// The file that contains the body, absolute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_file: Option<PathBuf>,
-    /// Rows of values that `{column}` in path, headers and body stands for, CSV or JSON lines by the file's name; absolute.
+    /// Rows of values for `{column}` in path, headers and body, CSV or JSON lines by the file's name.
+    /// Absolute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<PathBuf>,
-    /// What its responses must be, where that is not what those of the variant must be.
+    /// Requirements for its responses, if they differ from the variant's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<Contract>,
-    /// Each connection sends it before all others, and never again unless it fails. It is no sample then.
+    /// Whether each connection sends it once before all others, and again only if it fails. Such requests are
+    /// not sampled.
     #[serde(skip_serializing_if = "is_default")]
     pub once: bool,
-    /// What later requests of the connection are filled with of its response, by the name that stands in braces there.
+    /// Values of its response that later requests of the connection use, by the name in braces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capture: Vec<(String, ResponseField)>,
 }
 
-/// TLS below HTTP, 1.3 or 1.2: whom to trust, and by which name. An https URL has it without being asked.
+/// TLS, version 1.3 or 1.2: trusted authorities and the expected name. An https URL uses TLS without this
+/// table.
 #[derive(Debug, Clone, PartialEq, Eq, SmartDefault, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tls {
-    /// A file with the certificates, in PEM, of the authorities that are trusted, and no others; relative to the folder of this file.
-    /// Without it: those that this system trusts.
+    /// A file with the certificates, in PEM, of the only trusted authorities. Relative to the folder of this
+    /// file. Default: the authorities that this system trusts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca: Option<PathBuf>,
-    /// The name that the certificate must be for, and that is sent as SNI. Without it: the host of the URL, else localhost.
+    /// The name that the certificate must be valid for, also sent as SNI. Default: the host of the URL, else
+    /// localhost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_name: Option<String>,
-    /// Whether any certificate is trusted, so that nobody's identity is checked.
+    /// Whether any certificate is accepted, without checking the server's identity.
     pub insecure: bool,
-    /// A file with the client certificate, in PEM, for a server that asks for one; relative to the folder of this file.
+    /// A file with the client certificate, in PEM, for a server that requests one. Relative to the folder of
+    /// this file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cert: Option<PathBuf>,
-    /// A file with the private key of `cert`, in PEM and not encrypted. Without it: in the file of `cert`.
+    /// A file with the private key of `cert`, in PEM and not encrypted. Default: the file of `cert`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
-    /// Whether a new connection may take up the session of an earlier one.
+    /// Whether a new connection may resume the session of an earlier one.
     #[default(true)]
     pub resumption: bool,
 }
@@ -494,22 +510,23 @@ pub struct Tls {
 pub struct Endpoint {
     /// Its name, the same in every variant.
     pub name: String,
-    /// Its share of all requests, above 0 and at most 1; where variants differ, the smallest.
+    /// Its share of all requests, above 0 and at most 1. If variants differ, the smallest share.
     pub share: f64,
 }
 
 impl Load {
-    /// Several requests, or one that has a name.
+    /// Whether there are several requests, or one with a name.
     pub fn is_mix(&self) -> bool {
         self.requests.len() > 1 || self.requests.first().is_some_and(|request| !request.name.is_empty())
     }
 
-    /// Whether each connection is a user: one who logs in, or has cookies. What a request gets then depends on those before it.
+    /// Whether each connection is a user who logs in or has cookies. Responses then depend on earlier
+    /// requests.
     pub fn has_users(&self) -> bool {
         self.cookies || self.requests.iter().any(|request| request.once)
     }
 
-    /// Names of what has been captured when the request of this index is sent.
+    /// Names of the values that have been captured before the request of this index is sent.
     pub fn captured_before(&self, index: usize) -> Vec<&str> {
         let is_once = |index: usize| self.requests.get(index).is_some_and(|request| request.once);
         let before = self.requests.iter().enumerate().filter(|(other, _)| !is_once(index) || *other < index);
@@ -517,14 +534,14 @@ impl Load {
         captured.map(|(name, _)| name.as_str()).collect()
     }
 
-    /// The first request that has a body and does not say of which type.
+    /// The first request that has a body without a content type.
     pub fn untyped_body(&self) -> Option<&Request> {
         let has_body = |of: &Request| !of.body.is_empty() || of.body_file.is_some();
         let is_typed = |of: &Request| ::model::header::has(&of.headers, "content-type");
         self.requests.iter().find(|request| has_body(request) && !is_typed(request))
     }
 
-    /// What is requested, in a few words: method and path, or how many requests there are.
+    /// A short description: method and path, or the number of requests.
     pub fn title(&self) -> String {
         match self.requests.as_slice() {
             [only] => format!("{} {}", only.method, only.path),
@@ -532,7 +549,7 @@ impl Load {
         }
     }
 
-    /// The share of all requests that those of this name have; `None` where none is called so, or it is sent once.
+    /// Share of all requests with this name. `None` if there is none, or it is sent once.
     pub fn share_of(&self, name: &str) -> Option<f64> {
         let drawn = || self.requests.iter().filter(|request| !request.once);
         let total: f64 = drawn().map(|request| f64::from(request.weight)).sum();
@@ -541,12 +558,12 @@ impl Load {
     }
 }
 
-/// A link between client and entry, the same in both directions. At least one of the two is there.
+/// A link between client and entry, the same in both directions. At least one of the two is set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
-    /// What it carries each way, in bits per second, all connections together; `None` is what the machine can do.
+    /// Rate in each direction, in bits per second, for all connections together. `None` for unlimited.
     pub rate_bit_per_s: Option<u64>,
-    /// How long a packet is under way each way; `None` is next to nothing.
+    /// Delay of a packet in each direction. `None` for no added delay.
     pub delay: Option<Duration>,
 }
 

@@ -1,6 +1,6 @@
-//! A command line of Node.js taken apart: what is node's, what is the program's.
+//! Parses a command line of Node.js into node's own part and the program's part.
 //!
-//! Pure: it looks at words, and whether there is such a script it does not know.
+//! Pure: it only looks at words, and does not check whether the script exists.
 
 use std::path::Path;
 
@@ -11,50 +11,50 @@ use crate::script::script_at;
 pub struct NodeCommand<'a> {
     /// The program: `node`, or a path that ends in it.
     pub node: &'a str,
-    /// What stands between it and the script.
+    /// Flags between node and the script.
     pub flags: &'a [String],
-    /// The program's file.
+    /// The script file.
     pub script: &'a str,
-    /// What the program gets.
+    /// Arguments of the program.
     pub arguments: &'a [String],
 }
 
-/// Why a command is none that runs a script on Node.js.
+/// Why a command does not run a script on Node.js.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct NotNode {
-    /// Which word of the command is the reason; the last one, where something is missing.
+    /// Index of the offending word, or of the last one if something is missing.
     pub word: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub reason: String,
 }
 
-/// Flags whose value is a word of its own. All others are taken to have theirs behind an `=`, or none.
+/// Flags whose value is a separate word. All other flags have their value after an `=`, or none.
 const WITH_VALUE: &str = "-r --require --import --loader --experimental-loader -C --conditions \
     --env-file --env-file-if-exists --title --diagnostic-dir --report-dir --report-directory \
     --report-filename --redirect-warnings --disable-warning --dns-result-order --icu-data-dir \
     --max-http-header-size --openssl-config --secure-heap --tls-cipher-list --unhandled-rejections \
     --trace-event-categories";
-/// Flags with which node runs something else than a script, or does not run it itself.
+/// Flags with which node does not run a script, or does not run it itself.
 const WITHOUT_SCRIPT: &str = "-e --eval -p --print -pe -c --check -i --interactive --run --test --watch \
     --watch-path -";
 
-/// Whether the word behind this flag of node is the flag's value.
+/// Whether the word after this flag of node is the flag's value.
 pub(crate) fn takes_value(flag: &str) -> bool {
     WITH_VALUE.split(' ').any(|known| known == flag)
 }
 
-/// Whether node with this flag runs something else than a script.
+/// Whether node with this flag does not run a script.
 pub(crate) fn runs_no_script(flag: &str) -> bool {
     let name = flag.split_once('=').map_or(flag, |(name, _)| name);
     WITHOUT_SCRIPT.split(' ').any(|known| known == name)
 }
 
 impl<'a> NodeCommand<'a> {
-    /// Takes a command apart.
+    /// Parses a command.
     ///
     /// # Errors
-    /// Which word forbids it, and why.
+    /// The offending word, and the reason.
     pub fn parse(command: &'a [String]) -> Result<Self, NotNode> {
         let no = |word: usize, reason: String| Err(NotNode { word, reason });
         let Some((node, rest)) = command.split_first() else { return no(0, "it is empty".to_owned()) };

@@ -1,4 +1,4 @@
-//! Files that others made: looked for, opened without waiting, and read with a limit. It knows nothing of what is in them.
+//! External files: found, opened without blocking, and read with a size limit. Independent of their contents.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ::model::quantity;
 
-/// What is at a path, made absolute, or why nothing of this kind is there.
+/// The absolute path, or why no file of this kind exists there.
 pub(crate) fn found(path: &Path, is_wanted: fn(&Path) -> bool, otherwise: &str) -> Result<PathBuf, String> {
     match path.canonicalize() {
         Ok(path) if is_wanted(&path) => Ok(path),
@@ -17,10 +17,11 @@ pub(crate) fn found(path: &Path, is_wanted: fn(&Path) -> bool, otherwise: &str) 
     }
 }
 
-/// Opens a file. Nothing else is opened: a pipe without a writer would wait for ever, and a device never ends.
+/// Opens a regular file. Others are rejected: a pipe without a writer would block forever, and a device never
+/// ends.
 ///
 /// # Errors
-/// What the system says, or what it is instead of a file.
+/// The error of the system, or the kind of file.
 pub fn open_file(path: &Path) -> io::Result<File> {
     let kind = fs::metadata(path)?.file_type();
     let what = match () {
@@ -33,7 +34,7 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a file")))
 }
 
-/// The bytes of a file that has no more of them than this.
+/// Reads a file of at most `bytes_max` bytes.
 ///
 /// # Errors
 /// As [`open_file`], and [`ErrorKind::FileTooLarge`].
@@ -41,10 +42,10 @@ pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     bounded(open_file(path)?, bytes_max)
 }
 
-/// The same of what may be a pipe, for it is given by hand.
+/// Reads a file that the user named, which may be a pipe.
 ///
 /// # Errors
-/// What the system says, and [`ErrorKind::FileTooLarge`].
+/// The error of the system, and [`ErrorKind::FileTooLarge`].
 pub fn read_given(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     bounded(File::open(path)?, bytes_max)
 }
@@ -62,10 +63,10 @@ fn bounded(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same as text.
+/// Reads a file as text.
 ///
 /// # Errors
-/// As [`read_file`], and where it is not UTF-8.
+/// As [`read_file`], and if it is not UTF-8.
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     let text = String::from_utf8(read_file(path, bytes_max)?);
     text.map_err(|error| {

@@ -1,6 +1,8 @@
-//! The paths of a plan: absolute, because the folder of the experiment file is. One list of them for all who move or leave out a folder.
+//! The paths of a plan, all absolute because the folder of the experiment file is. This is the single list
+//! for code that moves or hides a folder.
 //!
-//! Every field of what it goes through is named, so that a new one does not compile before somebody has decided whether it is a path.
+//! All struct fields are named in the patterns, so that a new field does not compile until it is classified
+//! as a path or not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,20 +17,20 @@ use crate::model::{
 
 use crate::outside::read_file;
 
-/// More than the engine takes of rows of values, and more than any body.
+/// More than the engine accepts for rows of values, and larger than any body.
 pub const LOAD_FILE_BYTES_MAX: u64 = 1 << 30;
 
-/// The paths of a plan, to be changed.
+/// Mutable references to the paths of a plan.
 #[derive(Debug, Default)]
 pub struct PlanPaths<'p> {
     /// Working directories of services and of steps.
     pub directories: Vec<&'p mut PathBuf>,
-    /// Files and folders that are read as they lie there.
+    /// Files and folders that are read in place.
     pub files: Vec<&'p mut PathBuf>,
 }
 
 impl Plan {
-    /// All paths of it but those of [`Against`](crate::Against), which is about two folders.
+    /// All paths except the ones in [`Against`](crate::Against), which refers to two folders.
     pub fn paths_mut(&mut self) -> PlanPaths<'_> {
         let Plan {
             variants,
@@ -63,7 +65,7 @@ impl Plan {
 }
 
 impl Load {
-    /// The files of its requests and of TLS.
+    /// Files of its requests and of TLS.
     pub(crate) fn files_mut(&mut self) -> Vec<&mut PathBuf> {
         let mut paths = PlanPaths::default();
         paths.of_load(self);
@@ -71,8 +73,8 @@ impl Load {
     }
 }
 
-/// Digests of the files that a plan's loads are made of, by their names; of several with one name that of all. What cannot be read is left out:
-/// it may be made before it is needed.
+/// Digests of the files of a plan's loads, by name. Several files with the same name have one digest.
+/// Unreadable files are left out, because they may be created before they are needed.
 pub fn digests(plan: &Plan) -> BTreeMap<String, Digest> {
     let mut files: BTreeMap<String, BTreeSet<PathBuf>> = BTreeMap::new();
     for mut load in plan.variants.iter().map(|variant| variant.load.clone()) {

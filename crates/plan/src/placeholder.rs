@@ -1,33 +1,35 @@
-//! `{port}` and its like in commands and variables: found when the file is checked, filled in when a trial starts.
+//! `{port}` and similar placeholders in commands and variables: found when the file is checked, replaced when
+//! a trial starts.
 //!
-//! Pure text to text. The rule is small so that it can be kept in mind: `{name}` is a placeholder, `{{` is a brace,
-//! and `}` outside a placeholder is itself. JSON is therefore written with its opening braces doubled.
+//! Pure text processing. The rules are simple: `{name}` is a placeholder, `{{` is a literal brace, and `}`
+//! outside a placeholder is literal. In JSON, opening braces are therefore doubled.
 //!
-//! In template files, such as an `nginx.conf`, whose own braces stay as they are, `{{` always begins a placeholder, which ends with `}}` in
-//! the same line; blanks inside of it do not count.
+//! In template files, such as an `nginx.conf`, single braces are literal. `{{` always begins a placeholder,
+//! which ends with `}}` in the same line. Spaces inside it are ignored.
 
 use std::ops::Range;
 
 /// A placeholder in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placeholder<'a> {
-    /// What stands between its braces. One that is never closed keeps its opening brace here, so that no name fits it.
+    /// Text between the braces. An unclosed placeholder keeps its opening brace here, so that it matches no
+    /// name.
     pub name: &'a str,
     /// Its bytes in the text, braces included.
     pub range: Range<usize>,
 }
 
-/// A placeholder that the lookup had no value for.
+/// A placeholder for which the lookup had no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown placeholder `{name}` at byte {}; a plain brace is written {{{{", range.start)]
 pub struct UnknownPlaceholder {
-    /// What stands between its braces.
+    /// Text between the braces.
     pub name: String,
     /// Its bytes in the text, braces included.
     pub range: Range<usize>,
 }
 
-/// The placeholders of `text`, in its order.
+/// Finds the placeholders of `text`, in order.
 pub fn placeholders(text: &str) -> Vec<Placeholder<'_>> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -48,16 +50,17 @@ pub fn placeholders(text: &str) -> Vec<Placeholder<'_>> {
     found
 }
 
-/// `text` with each placeholder replaced by what `lookup` has for its name, and `{{` by one brace.
+/// Replaces each placeholder in `text` by the value that `lookup` returns for its name, and `{{` by one
+/// brace.
 ///
 /// # Errors
-/// The first placeholder that `lookup` answers with `None`.
+/// The first placeholder for which `lookup` returns `None`.
 pub fn fill(text: &str, lookup: impl Fn(&str) -> Option<String>) -> Result<String, UnknownPlaceholder> {
     filled(text, placeholders(text), |plain| plain.replace("{{", "{"), lookup)
 }
 
-/// The placeholders of a template, in its order. One that is not closed in its line is named by all the rest of the line,
-/// braces included, so that no name fits it.
+/// Finds the placeholders of a template, in order. The name of an unclosed placeholder is the rest of the
+/// line, braces included, so that it matches no name.
 pub fn template_placeholders(text: &str) -> Vec<Placeholder<'_>> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -73,15 +76,15 @@ pub fn template_placeholders(text: &str) -> Vec<Placeholder<'_>> {
     found
 }
 
-/// A template with each placeholder replaced by what `lookup` has for its name.
+/// Replaces each placeholder in a template by the value that `lookup` returns for its name.
 ///
 /// # Errors
-/// The first placeholder that `lookup` answers with `None`.
+/// The first placeholder for which `lookup` returns `None`.
 pub fn render(text: &str, lookup: impl Fn(&str) -> Option<String>) -> Result<String, UnknownPlaceholder> {
     filled(text, template_placeholders(text), str::to_owned, lookup)
 }
 
-/// A text with parts of it, in their order, replaced.
+/// Replaces parts of a text, which are in order.
 pub(crate) fn spliced(text: &str, parts: impl Iterator<Item = (Range<usize>, String)>) -> String {
     let (mut spliced, mut from) = (String::with_capacity(text.len()), 0);
     for (range, instead) in parts {
@@ -118,13 +121,13 @@ mod tests {
     fn a_name_is_replaced_once_and_doubled_braces_become_one() {
         let port = |name: &str| (name == "port").then(|| "8{{80".to_owned());
         for (text, filled) in [
-            // What is filled in is not read again.
+            // Replacements are not parsed again.
             ("a {port} b", Ok("a 8{{80 b")),
             ("{{port}", Ok("{port}")),
             ("{{{port}", Ok("{8{{80")),
             (r#"{{"a":{{"b":1}}"#, Ok(r#"{"a":{"b":1}}"#)),
             ("} é }}", Ok("} é }}")),
-            // What is no known name, also where it is never closed.
+            // Unknown names, also unclosed ones.
             ("{prot}", Err("prot")),
             ("{}", Err("")),
             ("x{port", Err("{port")),

@@ -1,6 +1,7 @@
-//! Data that services need, and how services are built at another commit: whether the steps are possible, and which of them anyone wants.
+//! Data that services need, and how services are built at another commit: whether the steps are possible, and
+//! which of them are used.
 //!
-//! Touches the world in one way only: it looks whether directories and inputs exist.
+//! It accesses the file system only to check whether directories and inputs exist.
 
 use std::path::Path;
 
@@ -16,12 +17,12 @@ use crate::tree::Node;
 
 const TIMEOUT: (Period, Period) = (Period::seconds(1), Period::seconds(24 * 3600));
 
-/// What a placeholder for such a folder begins with.
+/// Prefix of placeholders for folders of prepared data.
 const PREFIX: &str = "prepare.";
-/// The placeholder without which a step could not know where to put anything.
+/// The required placeholder for the output folder of a step.
 const OUTPUT: &str = "output";
 
-/// Those of `all` that services of these variants mention.
+/// Filters `all` for steps that services of these variants use.
 pub(crate) fn mentioned(all: Vec<Preparation>, variants: &[Variant]) -> Vec<Preparation> {
     let commands = variants.iter().flat_map(|variant| &variant.services).filter_map(Service::command);
     let found: Vec<_> = commands.flat_map(Command::placeholders).collect();
@@ -35,12 +36,12 @@ pub(crate) fn placeholders_of(tree: &Node) -> impl Iterator<Item = String> {
     tree.entries(&["prepare"]).iter().map(|entry| format!("{PREFIX}{}", entry.key))
 }
 
-/// Whether a placeholder of this name is meant to be such a folder.
+/// Whether a placeholder with this name refers to such a folder.
 pub(crate) fn is_named_by(placeholder: &str) -> bool {
     placeholder.starts_with(PREFIX)
 }
 
-/// A step of the file, also one that nobody wants.
+/// Resolves a step of the file, also an unused one.
 pub(crate) fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare) -> Preparation {
     let file::Prepare { command, directory, env, inputs, space, timeout } = step;
     let at = |key| ["prepare", name, key];
@@ -58,7 +59,7 @@ pub(crate) fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare)
             .hint("{output} stands for the folder to fill, in `command` or in `env`");
     }
     let directory = command::directory(site, &at("directory"), directory);
-    // In a directory that does not exist nothing does.
+    // In a missing directory all inputs are missing.
     if directory.is_dir() {
         judge_inputs(site, name, inputs, &directory);
     }
@@ -74,7 +75,7 @@ pub(crate) fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare)
     }
 }
 
-/// What is not there cannot count, and would be missed only when the step fails.
+/// Reports missing inputs, which would otherwise be noticed only when the step fails.
 fn judge_inputs(site: &mut Site<'_>, name: &str, inputs: &[String], directory: &Path) {
     for (index, input) in inputs.iter().enumerate() {
         let wanted = directory.join(input);
@@ -87,7 +88,7 @@ fn judge_inputs(site: &mut Site<'_>, name: &str, inputs: &[String], directory: &
     }
 }
 
-/// How services are built at another commit. What is built where, and whether that is needed, is found out by whoever does it.
+/// How services are built at another commit. Whether and where a build is needed is determined later.
 pub(crate) fn building(site: &mut Site<'_>, written: &file::Against) -> Building {
     let file::Against { build, timeout, copy } = written;
     command::judge_command(site, &["against", "build"], build, None);

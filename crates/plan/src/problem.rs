@@ -1,6 +1,7 @@
-//! Problems of an experiment file, each with its place, the "did you mean" that goes with them, and the tree in which they are found.
+//! Problems of an experiment file with their places and "did you mean" hints, and the tree in which they are
+//! found.
 //!
-//! This module renders nothing in colour and decides no exit code; that is the CLI's. Of the world it looks only whether files exist.
+//! Colours and exit codes are the CLI's task. It accesses the file system only to check whether files exist.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,25 +15,25 @@ use crate::text_form::Period;
 use crate::tree::Node;
 use ::model::text::{line, nearest};
 
-/// Bytes of the file's text, from the first to one past the last.
+/// A byte range of the file's text.
 pub(crate) type Span = Range<usize>;
 
-/// One thing that is wrong in an experiment file, and where.
+/// A problem in an experiment file, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Bytes of the text that it is about; empty where something is missing.
+    /// Bytes of the text that it is about. Empty if something is missing.
     pub span: Range<usize>,
-    /// What is wrong: names the thing, its value and the limit. One line, lower case, no full stop.
+    /// The problem: the thing, its value and the limit. One line, lower case, no full stop.
     pub message: String,
-    /// Short text for the place itself, for example `expected an integer`.
+    /// Short text for the place, for example `expected an integer`.
     pub label: String,
-    /// What to do about it, where that is known.
+    /// How to fix it, if known.
     pub hint: Option<String>,
 }
 
 impl Problem {
     pub(crate) fn new(span: Span, message: impl Into<String>, label: impl Into<String>) -> Self {
-        // Paths and names in it are the file's.
+        // Paths and names in the message come from the file.
         Self { span, message: line(&message.into()), label: label.into(), hint: None }
     }
 
@@ -40,23 +41,23 @@ impl Problem {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Says what to do about what was just reported.
+    /// Adds a hint to the problem.
     pub(crate) fn hint(&mut self, hint: impl Into<String>) {
         self.hint = Some(hint.into());
     }
 
-    /// Line and column of its beginning in `text`, both from 1, the column in characters.
+    /// Line and column of its start in `text`, both from 1, the column in characters.
     ///
-    /// A span that lies behind the end of `text` counts as its end.
+    /// A span beyond the end of `text` counts as its end.
     pub fn line_column(&self, text: &str) -> (usize, usize) {
         line_column(text.get(..self.span.start).unwrap_or(text))
     }
 }
 
-/// Line and column of what comes behind `before`, both from 1, the column in characters.
+/// Line and column of the position after `before`, both from 1, the column in characters.
 pub(crate) fn line_column(before: &str) -> (usize, usize) {
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    // A byte order mark is no character that anyone sees.
+    // A byte order mark is invisible and does not count.
     let column = before[line_start..].trim_start_matches('\u{feff}').chars().count() + 1;
     (before.matches('\n').count() + 1, column)
 }
@@ -67,15 +68,15 @@ pub enum ReadError {
     /// The file could not be read at all.
     #[error("cannot read {}: {source}", path.display())]
     Io {
-        /// The file as it was named by the caller.
+        /// The file as the caller named it.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The file was read, and something in it is wrong.
+    /// The file was read, and contains problems.
     #[error("{} problems", problems.len())]
     Problems {
-        /// Its text; what was not UTF-8 is replaced by U+FFFD.
+        /// Its text. Bytes that are not UTF-8 are replaced by U+FFFD.
         text: String,
         /// At least one problem, in the order of the text.
         problems: Vec<Problem>,
@@ -87,12 +88,12 @@ pub enum ReadError {
 #[error("{message}")]
 pub struct Refused {
     message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: String,
 }
 
 impl Refused {
-    /// With what is wrong, in one line, and what to do about it.
+    /// Creates an error from a one-line message and a hint.
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Refused {
         Refused { message: message.into(), hint: hint.into() }
     }
@@ -109,20 +110,21 @@ pub fn did_you_mean<'a>(word: &str, what: &str, known: impl IntoIterator<Item = 
     }
 }
 
-/// Words in back quotes, separated by commas.
+/// Words in backquotes, separated by commas.
 pub(crate) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// What all judgements of one file share.
+/// Context shared by all checks of one file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub text: &'a str,
     /// Directories of services are relative to this one.
     pub directory: &'a Path,
-    /// The commit at which they are looked for; `None`: here.
+    /// The commit in which they are looked up. `None` for the working tree.
     pub against: Option<&'a Against>,
-    /// Whether nothing had to be dropped from the tree. Otherwise nothing is said about what is missing: it may be there.
+    /// Whether nothing had to be dropped from the tree. Otherwise missing parts are not reported, because
+    /// they may have been dropped.
     pub complete: bool,
 }
 
@@ -131,7 +133,7 @@ pub(crate) struct Source<'a> {
 pub(crate) struct Site<'a> {
     pub source: Source<'a>,
     pub tree: &'a Node,
-    /// The name of the variant that the tree is of.
+    /// Name of the variant of this tree.
     pub variant: &'a str,
     pub problems: Vec<Problem>,
 }
@@ -141,23 +143,23 @@ impl<'a> Site<'a> {
         Self { source, tree, variant, problems: Vec::new() }
     }
 
-    /// Reports what is wrong with what stands at `span`.
+    /// Reports a problem at `span`.
     pub fn report(&mut self, span: Span, message: impl Into<String>, label: &str) -> &mut Problem {
         self.problems.push(Problem::new(span, message, label));
         self.problems.last_mut().expect("it was just put there")
     }
 
-    /// Reports what is wrong with the value at `path`.
+    /// Reports a problem with the value at `path`.
     pub fn at(&mut self, path: &[&str], message: impl Into<String>, label: &str) -> &mut Problem {
         self.report(self.tree.place(path), message, label)
     }
 
-    /// Reports what is wrong with a key, or that it is there.
+    /// Reports a problem with a key, or that the key is there.
     pub fn at_key(&mut self, path: &[&str], message: impl Into<String>, label: &str) -> &mut Problem {
         self.report(self.tree.key_place(path), message, label)
     }
 
-    /// Reports the length at `path` if it is not within these limits.
+    /// Reports the duration at `path` if it is not within these limits.
     pub fn within(&mut self, path: &[&str], period: Period, limits: (Period, Period)) -> Duration {
         if let Some((wrong, limit)) = period.beyond(limits) {
             self.at(path, format!("`{}` is {period}, {limit}", path.join(".")), wrong);
@@ -165,12 +167,13 @@ impl<'a> Site<'a> {
         period.0
     }
 
-    /// A file that the key at `path` names, relative to the folder of the file, as an absolute path; one that is not there is reported.
+    /// Absolute path of a file named by the key at `path`, relative to the folder of the file. Reports a
+    /// missing file.
     pub fn file(&mut self, path: &[&str], written: &str) -> Option<PathBuf> {
         self.file_of(&path.join("."), self.tree.place(path), written)
     }
 
-    /// The same of a key that stands at `span`.
+    /// The same for a key at `span`.
     pub fn file_of(&mut self, key: &str, span: Span, written: &str) -> Option<PathBuf> {
         let wanted = self.source.directory.join(written);
         let found = found(&wanted, Path::is_file, "it is no file").map_err(|reason| {
@@ -180,7 +183,7 @@ impl<'a> Site<'a> {
         found.ok()
     }
 
-    /// Whether this placeholder stands for a secret. One that cannot be had is reported, as it stands in the value at `span`.
+    /// Whether this placeholder refers to a secret. Reports an unavailable secret at `span`.
     pub fn is_secret(&mut self, name: &str, span: Span) -> bool {
         let Some(value) = secret::value(name, self.source.directory) else { return false };
         if let Err(reason) = value {
@@ -190,7 +193,7 @@ impl<'a> Site<'a> {
         true
     }
 
-    /// Place of `part` as it is written within the value at `span`; the whole value, where escapes hide it.
+    /// Span of `part` within the value at `span`, or the whole value if escapes hide it.
     pub fn part_place(&self, span: Span, part: &str) -> Span {
         let written = self.source.text.get(span.clone()).unwrap_or_default();
         match written.find(part) {

@@ -1,6 +1,7 @@
-//! The load on the entry and what its responses must be: what the engine can send, and what it can compare. Also the requests of a mix file.
+//! The load on the entry and the requirements for its responses: what the engine can send and compare. Also
+//! the requests of a mix file.
 //!
-//! Judges text, and looks whether files that are named exist; no socket is opened and no name is looked up.
+//! It checks text, and whether named files exist. It opens no socket and resolves no host name.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -23,15 +24,16 @@ use crate::tree::Node;
 use crate::{Place, SCHEMA, log_in, secret, service};
 
 const TIMEOUT: (Period, Period) = (Period::milliseconds(10), Period::seconds(600));
-/// Requests under way on a connection of HTTP/2: browsers have about as many; servers allow 100 and more.
+/// Concurrent requests on an HTTP/2 connection. Browsers have about this many, and servers permit 100 and
+/// more.
 pub const STREAMS: u32 = 10;
-/// A report has a line for each of them, and each thread of the generator histograms.
+/// A report has a line for each request, and each thread of the generator has histograms.
 const REQUESTS_MAX: usize = 32;
-/// Of a request's name.
+/// Maximum length of a request's name.
 pub const NAME_CHARS_MAX: usize = 40;
 const LIST: [&str; 2] = ["load", "requests"];
 
-/// The engine frames requests and keeps connections itself: these fields would contradict it.
+/// The engine frames requests and manages connections itself. These fields would contradict it.
 const ENGINE_HEADERS: [&str; 3] = ["connection", "content-length", "transfer-encoding"];
 
 pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Load {
@@ -45,7 +47,7 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Servic
         network: link,
         cookies,
         requests: list,
-        // By the functions below that have these names; streams and pipeline by `protocol`.
+        // Handled by the functions below with these names. `protocol` handles streams and pipeline.
         single: _,
         protocol: _,
         streams: _,
@@ -85,11 +87,12 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Servic
     resolved
 }
 
-/// A load as a mix file has it: requests, at least one, each as often as its weight says, cookies and think times, all else as it usually is.
-/// `docs/mix-file.md` tells its form. Paths of files are relative to `folder`, and made absolute.
+/// Parses a mix file: requests, at least one, each with its weight, cookies and think times, and defaults for
+/// the rest. `docs/mix-file.md` describes the format. Paths of files are relative to `folder`, and made
+/// absolute.
 ///
 /// # Errors
-/// Everything that is wrong, in the order of the text.
+/// All problems, in the order of the text.
 pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -107,10 +110,10 @@ pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
         schema["properties"]["cookies"] = json!({ "type": "boolean" });
         schema["properties"]["think"] = json!({ "$ref": "#/$defs/Think" });
         schema["$defs"]["Think"] = json!({ "type": "string" });
-        // Mix files have names of their own for two keys.
+        // Mix files use other names for two keys.
         let expect = &mut schema["$defs"]["Expect"]["properties"];
         (expect["bytes"], expect["sha256"]) = (expect["body_bytes"].clone(), expect["content"].clone());
-        // Whatever method a server knows.
+        // Any method that a server may know.
         schema["$defs"]["Request"]["properties"]["method"] = json!({ "type": "string" });
         schema
     });
@@ -124,7 +127,7 @@ pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
     for (index, written) in file.request.iter().enumerate() {
         let node = tree.item(&["request"], index).unwrap_or(&tree);
         let mut request = one(&mut site, (node, "request"), written, (&load, None));
-        // Unlike in an experiment: any 2xx.
+        // Unlike in an experiment, any 2xx is accepted.
         let any = request.expect.as_mut().filter(|_| node.entry(&["expect", "status"]).is_none());
         any.into_iter().for_each(|expect| expect.status.clear());
         let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
@@ -139,7 +142,7 @@ pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
     if problems.is_empty() { Ok(mix) } else { Err(problems) }
 }
 
-/// The request of a load that has one.
+/// The request of a load with a single one.
 fn single(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Request {
     let node = site.tree.entry(&["load"]).map_or(site.tree, |entry| &entry.node);
     let is_written = node.entry(&["path"]).is_some();
@@ -154,7 +157,7 @@ fn single(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Re
 }
 
 fn several(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Vec<Request> {
-    // What says how one request is made says nothing about several.
+    // Keys of a single request mean nothing for several.
     for key in ["method", "path", "body", "body_file"] {
         if site.tree.entry(&["load", key]).is_some() {
             let message = format!("`load.{key}` is of one request, and `load.requests` has several");
@@ -179,7 +182,7 @@ fn several(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> V
     resolved
 }
 
-/// One of several requests, which stands in `node`; `shown` names their list.
+/// One of several requests, at `node`. `shown` is the name of their list.
 fn one(
     site: &mut Site<'_>,
     (node, shown): (&Node, &str),
@@ -191,7 +194,7 @@ fn one(
     if own.method.is_none() && (!request.body.is_empty() || own.body_file.is_some()) {
         "POST".clone_into(&mut request.method);
     }
-    // Names are kept, and by them requests are found.
+    // Names are stored in records, and requests are found by name.
     let made = || format!("{} {}", request.method, secret::masked(None, &request.path));
     request.name = name.clone().unwrap_or_else(made);
     request.weight = *weight;
@@ -212,12 +215,12 @@ fn one(
     request
 }
 
-/// What several requests have of what stands in `load` itself.
+/// Keys in `load` itself that apply to all of several requests.
 fn shared(single: &Asked) -> (&IndexMap<String, OneOrMany<String>>, Option<&str>) {
     let Asked {
         headers,
         values,
-        // Refused beside `load.requests`.
+        // Rejected beside `load.requests`.
         method: _,
         path: _,
         body: _,
@@ -226,7 +229,7 @@ fn shared(single: &Asked) -> (&IndexMap<String, OneOrMany<String>>, Option<&str>
     (headers, values.as_deref())
 }
 
-/// What stands in `node` of a request; `shown` names what sets its headers.
+/// A request at `node`. `shown` is the source of its headers.
 fn asked(site: &mut Site<'_>, (node, shown): (&Node, &str), written: &Asked) -> Request {
     let Asked { method, path, headers, body, body_file, values: rows_of } = written;
     for (index, (name, values)) in headers.iter().enumerate() {
@@ -254,21 +257,21 @@ fn asked(site: &mut Site<'_>, (node, shown): (&Node, &str), written: &Asked) -> 
     }
 }
 
-/// Secrets in a text that is sent; all else in braces is judged with the rows of values.
+/// Checks secrets in a text that is sent. Other names in braces are checked with the rows of values.
 fn judge_secrets(site: &mut Site<'_>, text: &str, span: Span) {
     for placeholder in placeholders(text) {
         site.is_secret(placeholder.name, span.clone());
     }
 }
 
-/// Each field as often as it has values.
+/// Each field once for each of its values.
 fn fields(headers: &IndexMap<String, OneOrMany<String>>) -> impl Iterator<Item = (String, String)> {
     headers
         .iter()
         .flat_map(|(name, values)| values.as_slice().iter().map(|value| (name.clone(), value.clone())))
 }
 
-/// A URL whose path comes before others must end with its path.
+/// If a URL's path is prepended to others, it must not have a query.
 fn report_query(site: &mut Site<'_>, entry: Option<&Service>, key: &str) {
     let Some((entry, url)) = entry.and_then(|entry| Some((entry, entry.url()?))) else { return };
     if url.path.contains('?') {
@@ -296,7 +299,7 @@ fn judge_name(site: &mut Site<'_>, index: usize, name: &str, before: &[Request])
     }
 }
 
-/// A file of values, whose name says in which form.
+/// A file of values, whose extension determines the format.
 fn rows(site: &mut Site<'_>, span: Span, written: Option<&str>) -> Option<PathBuf> {
     let written = written?;
     let found = site.file_of("values", span.clone(), written)?;
@@ -309,7 +312,7 @@ fn rows(site: &mut Site<'_>, span: Span, written: Option<&str>) -> Option<PathBu
     Some(found)
 }
 
-/// What is spoken. Keys of the one protocol mean nothing to the other.
+/// The protocol. Reports keys of the other protocol.
 fn protocol(site: &mut Site<'_>, load: &file::Load) -> Protocol {
     let is_http2 = load.protocol == Version::Http2;
     let several = is_http2 || load.pipeline.is_some_and(|n| n > 1);
@@ -337,7 +340,8 @@ fn protocol(site: &mut Site<'_>, load: &file::Load) -> Protocol {
     }
 }
 
-/// TLS with the name that certificates must be for: where the URL is https, and where the file asks for it of a service that is started.
+/// TLS with the expected name of the certificate, for an https URL or a started service that is configured
+/// for TLS.
 fn tls(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Option<Tls> {
     let url = entry.and_then(Service::url);
     if let (Some(url), Some(_)) = (url.filter(|url| !url.secure), &load.tls) {
@@ -376,7 +380,7 @@ fn sources(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> V
     sources
 }
 
-/// A contract as it stands in `node`, under its key `expect`.
+/// A contract at `node`, under its key `expect`.
 pub(crate) fn contract(
     site: &mut Site<'_>,
     node: &Node,
@@ -407,8 +411,8 @@ pub(crate) fn contract(
     }
 }
 
-/// A field name is a token (RFC 9110, 5.6.2); a value has no control characters but the tab (5.5). `table` is where in `node` the field
-/// stands; `sent` is what sets one that is sent.
+/// A field name is a token (RFC 9110, 5.6.2). A value has no control characters except tab (5.5). `table` is
+/// the field's table in `node`, and `sent` the source of a field that is sent.
 fn judge_header(
     site: &mut Site<'_>,
     sent: Option<&str>,

@@ -1,6 +1,6 @@
-//! From a checked tree to the plan: reads each variant's values and gathers what is wrong, each thing once.
+//! Resolves a checked tree to the plan: reads each variant's values and collects each problem once.
 //!
-//! Only ties the judges together; what is right about services, requests and designs they know themselves.
+//! It only calls the other modules, which check services, requests and designs.
 
 use std::collections::HashSet;
 
@@ -14,13 +14,13 @@ use crate::secret::Secrets;
 use crate::tree::Node;
 use crate::{generators, measure, prepare, request, service};
 
-/// The plan; it counts only if there is no problem. No plan if there is nothing to build on.
+/// Returns the plan, which is only valid without problems. `None` if too much is missing.
 pub(crate) fn plan(tree: &Node, source: Source<'_>, problems: &mut Vec<Problem>) -> Option<Plan> {
     let file: File = tree.read().map_err(|problem| problems.push(problem)).ok()?;
     let File {
         name,
         question,
-        // Read from the tree: of each variant, and by factor and limit.
+        // Read from the tree: for each variant, and by factor and limit.
         settings: _,
         factors: _,
         gate: _,
@@ -35,7 +35,7 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>, problems: &mut Vec<Problem>)
     let mut site = Site::new(source, tree, "");
     let mut design = design::design(&mut site, &written);
     let sound = site.problems.is_empty();
-    // Too many combinations must not be spelled out.
+    // Too many combinations must not be enumerated.
     if factor::too_many(tree, &factors).is_some() {
         problems.extend(site.problems);
         return None;
@@ -94,7 +94,7 @@ fn variants(
 ) -> Vec<Variant> {
     let (grid, before) = (Grid::new(factors), problems.len());
     let mut variants = Vec::new();
-    // Whatever is wrong in what variants share would be found once for each of them.
+    // A problem in a common part would be found once for each variant.
     let mut seen = HashSet::new();
     for index in 0..grid.count_saturating() {
         let name = grid.variant_name(index);
@@ -130,7 +130,8 @@ fn variant(site: &mut Site<'_>, settings: &Settings, levels: Vec<(&str, &str)>) 
     }
 }
 
-/// Variants that come out the same though their levels differ: a level sets nothing, or nothing that counts.
+/// Reports variants that are equal although their levels differ: a level sets nothing, or nothing that
+/// counts.
 fn alike(tree: &Node, grid: Grid<'_>, variants: &[Variant]) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     for (later, variant) in variants.iter().enumerate() {
@@ -139,7 +140,8 @@ fn alike(tree: &Node, grid: Grid<'_>, variants: &[Variant]) -> Vec<Problem> {
         let same = |other: &Variant| {
             (&other.services, &other.entry, &other.load, &other.expect) == (services, entry, load, expect)
         };
-        // What runs already can be given no variable that tells it from itself: this is how an A/A test of it is written.
+        // A running service cannot be given a variable to distinguish it from itself, so an A/A test of it is
+        // written like this.
         let runs_already = variant.entry_service().is_some_and(|entry| entry.url().is_some());
         let Some(earlier) = variants[..later].iter().position(same).filter(|_| !runs_already) else {
             continue;

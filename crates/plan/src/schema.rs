@@ -1,4 +1,4 @@
-//! The JSON Schema of the experiment file, from the types that read it.
+//! The JSON Schema of the experiment file, generated from the types that read it.
 
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
@@ -7,16 +7,17 @@ use serde_json::{Map, Value};
 
 use crate::file::File;
 
-/// JSON Schema (draft 2020-12) of the experiment file: for editors, and what [`crate::parse`] itself checks against.
+/// JSON Schema (draft 2020-12) of the experiment file, for editors. [`crate::parse`] itself validates against
+/// it.
 ///
-/// It says what each key may hold; what keys must be together (a level that exists, a service that is needed) only
-/// [`crate::parse`] says.
+/// It describes the permitted values of each key. Only [`crate::parse`] checks relations between keys, such
+/// as references to a level or a service.
 pub fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.transforms = vec![Box::new(Tidy)]);
     settings.into_generator().into_root_schema_for::<File>().to_value()
 }
 
-/// Takes out what is true of the Rust types and not of the file.
+/// Removes details of the Rust types that do not apply to the file.
 #[derive(Debug, Clone)]
 struct Tidy;
 
@@ -24,7 +25,7 @@ impl Transform for Tidy {
     fn transform(&mut self, schema: &mut Schema) {
         transform_subschemas(self, schema);
         let Some(object) = schema.as_object_mut() else { return };
-        // "uint32" says nothing to an editor that the limits do not say.
+        // "uint32" adds nothing to the limits for an editor.
         object.remove("format");
         if let Some(Value::String(description)) = object.get_mut("description") {
             *description = description.replace('\n', " ");
@@ -34,7 +35,7 @@ impl Transform for Tidy {
     }
 }
 
-/// TOML has no null: an optional key is one that may be absent, never one that may be null.
+/// TOML has no null: an optional key may be absent, but not null.
 fn remove_null(schema: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|name| name != "null");
@@ -56,7 +57,7 @@ fn remove_null(schema: &mut Map<String, Value>) {
     }
 }
 
-/// A required key has no default, and that of a table is what its keys say.
+/// A required key has no default, and the default of a table follows from its keys.
 fn remove_empty_defaults(schema: &mut Map<String, Value>) {
     let is_empty = |value: &Value| value.is_null() || value.is_object() || value == &Value::Array(Vec::new());
     if schema.get("default").is_some_and(is_empty) {

@@ -1,13 +1,13 @@
-//! Which word of a command is the script that an interpreter runs.
+//! Finds the script that an interpreter's command runs.
 //!
-//! Pure: whether there is such a file it does not know. Must not: name a word that may be no script, for a run is refused whose script is
-//! missing.
+//! Pure: it does not check whether the file exists. A word that may be no script must not be returned,
+//! because a run with a missing script is rejected.
 
 use std::path::Path;
 
 use crate::node_command::{NodeCommand, runs_no_script, takes_value};
 
-/// Endings of files that an interpreter runs, with the names of interpreters.
+/// File extensions of scripts, with the names of their interpreters.
 const SCRIPTS: [(&str, &[&str]); 7] = [
     ("js", &["node", "bun", "nodejs"]),
     ("mjs", &["node", "bun", "nodejs"]),
@@ -17,14 +17,14 @@ const SCRIPTS: [(&str, &[&str]); 7] = [
     ("php", &["php"]),
     ("sh", &["sh", "bash", "dash", "zsh", "ksh"]),
 ];
-/// Flags of Python that are followed by a value of their own.
+/// Flags of Python whose value is a separate word.
 const PYTHON_WITH_VALUE: [&str; 2] = ["-W", "-X"];
-/// Letters of short flags with which one of the interpreters runs something else than the next word, or runs it in another folder:
-/// `python -m`, `sh -c`, `ruby -C`. They may stand together with others: `bash -lc`.
+/// Letters of short flags with which an interpreter does not run the next word, or runs it in another folder:
+/// `python -m`, `sh -c`, `ruby -C`. They may be combined with others: `bash -lc`.
 const OTHERWISE: [char; 6] = ['c', 'e', 'm', 'r', 's', 'C'];
 
-/// The script that a command runs, as it is written: `app.py` of `python3.12 -u app.py`. None where that is not certain: a program of the
-/// service's own may make the file that its argument names.
+/// The script of a command as it is written: `app.py` of `python3.12 -u app.py`. `None` if that is not
+/// certain: the service's own program may create the file that its argument names.
 pub fn script(command: &[String]) -> Option<&str> {
     if let Ok(node) = NodeCommand::parse(command) {
         return interpreters(node.script).map(|_| node.script);
@@ -37,8 +37,8 @@ pub fn script(command: &[String]) -> Option<&str> {
     (!rest[..at].iter().any(is_otherwise)).then_some(script)
 }
 
-/// Where the script stands in what follows an interpreter: the first word that is neither a flag nor the value of one. The number of words, if
-/// there is none.
+/// Index of the script among the words after an interpreter: the first word that is neither a flag nor a
+/// flag's value. The number of words if there is none.
 pub fn script_at(rest: &[impl AsRef<str>]) -> usize {
     let mut at = 0;
     while let Some(word) = rest.get(at).map(AsRef::as_ref).filter(|word| word.starts_with('-')) {
@@ -51,13 +51,13 @@ pub fn script_at(rest: &[impl AsRef<str>]) -> usize {
     at.min(rest.len())
 }
 
-/// The interpreters that run a script, by its ending.
+/// The interpreters of a script, by its extension.
 fn interpreters(script: &str) -> Option<&'static [&'static str]> {
     let ending = Path::new(script).extension()?;
     SCRIPTS.iter().find(|(known, _)| ending == *known).map(|(_, names)| *names)
 }
 
-/// Whether the program is an interpreter that runs this script: `python3.12 app.py`.
+/// Whether the program is an interpreter of this script: `python3.12 app.py`.
 fn is_run_by(program: &str, script: &str) -> bool {
     let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');

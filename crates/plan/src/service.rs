@@ -1,7 +1,7 @@
-//! The services of one variant: which are started, in which order, and whether what they say is possible.
+//! The services of one variant: which are started, in which order, and whether their settings are valid.
 //!
-//! Touches the world in two ways only: it looks whether directories exist, and reads templates. Whether PM2 is there is found out when it is
-//! started.
+//! It accesses the file system only to check directories and to read templates. Whether PM2 is installed is
+//! checked at the start.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -23,17 +23,17 @@ pub(crate) mod elsewhere;
 
 type Services = BTreeMap<String, file::Service>;
 
-/// Of becoming ready, and of ending.
+/// Limits of the timeouts for becoming ready and for stopping.
 const TIMEOUT: (Period, Period) = (Period::milliseconds(100), Period::seconds(600));
 
-/// The entry and the services of a variant, those that are needed first and the entry last.
+/// The entry and the services of a variant, in the order of their dependencies, the entry last.
 ///
-/// Every service of the file is judged, also those that this variant does not start.
+/// Every service of the file is checked, also those that this variant does not start.
 pub(crate) fn services(site: &mut Site<'_>, settings: &Settings) -> (String, Vec<Service>) {
     let all = &settings.services;
     for (name, service) in all {
         let path = ["services", name];
-        // Names that mean something else where a service may be named.
+        // Names with another meaning where a service may be named.
         if command::judge_name(site, &path, name, "a service")
             && LEVEL_KEYS.iter().chain(&FIXED_KEYS).any(|key| *key == name)
         {
@@ -45,7 +45,7 @@ pub(crate) fn services(site: &mut Site<'_>, settings: &Settings) -> (String, Vec
     }
     report_circles(site, all);
     let Some(entry) = entry(site, settings) else { return (String::new(), Vec::new()) };
-    // Readiness is asked for in plain HTTP/1.1.
+    // The readiness check uses plain HTTP/1.1.
     let is_plain = match settings.load.protocol {
         file::Version::Http1 => settings.load.tls.is_none(),
         file::Version::Http2 => false,
@@ -120,7 +120,7 @@ fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &Service
     }
 }
 
-/// A text that is compared or asked for as it stands: a placeholder in it would stand for nothing, and nobody would see why.
+/// Reports placeholders in a text that is compared or requested literally, where they would not be replaced.
 pub(crate) fn judge_plain(site: &mut Site<'_>, key: &str, text: &str, span: Span) {
     for Placeholder { name, range } in placeholders(text) {
         let of_a_service = ["port", "address", "directory", "scratch", "workers"].contains(&name);
@@ -137,7 +137,7 @@ pub(crate) fn judge_plain(site: &mut Site<'_>, key: &str, text: &str, span: Span
     }
 }
 
-/// What may stand in braces in what belongs to a service.
+/// Placeholders that are permitted in a service's settings.
 fn known_placeholders(site: &Site<'_>, name: &str, service: &file::Service) -> Vec<String> {
     if service.container.is_some() {
         return ["port", "address"].map(str::to_owned).into();
@@ -162,9 +162,11 @@ fn asked_by<'a>(site: &Site<'_>, word: &'a str) -> Option<&'a str> {
     other.filter(|other| site.tree.entry(&["services", other]).is_some())
 }
 
-/// What to write instead of `word`, in what belongs to the service `name`; a placeholder stands between `open` and `close`.
+/// Suggests a replacement for `word` in the settings of the service `name`. `open` and `close` are the
+/// delimiters of a placeholder.
 ///
-/// `None` where something was dropped from the file: it may have been the list of needs, the number of workers, or what is prepared.
+/// `None` if something was dropped from the file, which may have been the list of needs, the number of
+/// workers, or the prepared data.
 fn placeholder_hint(
     site: &Site<'_>,
     name: &str,
@@ -198,11 +200,11 @@ fn placeholder_hint(
 fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: bool) -> Service {
     let file::Service {
         command: written,
-        // By `folders`.
+        // Handled by `folders`.
         directory: _,
         host,
         address,
-        // What runs already is no service that is started.
+        // Keys of running services.
         url: _,
         kubernetes: _,
         container: of_image,
@@ -214,10 +216,10 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: 
         port,
         needs,
         launcher,
-        // By `workers`, which knows launchers.
+        // Handled by `workers`, which considers launchers.
         workers: _,
         pmx,
-        // By `folders`.
+        // Handled by `folders`.
         templates: _,
     } = service;
     let container = elsewhere::container(site, name, service);
@@ -254,13 +256,13 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: 
     let ready = match ready {
         Some(path) => Ready::Http(path.0.clone()),
         None if is_entry => Ready::Response,
-        // A database speaks something else.
+        // A database uses another protocol.
         None => Ready::Tcp,
     };
     Service { name: name.to_owned(), source, ready, ready_timeout: ready_timeout.0, needs: needs.clone() }
 }
 
-/// The working directory of a service that is started, and the texts of its templates.
+/// The working directory of a started service, and the texts of its templates.
 fn folders(
     site: &mut Site<'_>,
     name: &str,
@@ -272,9 +274,9 @@ fn folders(
         None => command::directory(site, &["services", name, "directory"], &service.directory),
         Some(host) => elsewhere::directory(site, name, service, host),
     };
-    // Templates are read here, wherever the service runs.
+    // Templates are read on this machine, wherever the service runs.
     let folder = if service.host.is_none() { directory.clone() } else { site.source.directory.to_owned() };
-    // Where the directory is not there, that has been said.
+    // A missing directory has been reported.
     let templates = if folder.is_dir() {
         read_templates(site, name, service, &folder, &known_placeholders(site, name, service))
     } else {
@@ -309,8 +311,8 @@ fn judge_launcher(site: &mut Site<'_>, name: &str, service: &file::Service) {
         site.at(&["services", name, "workers"], message, "expected 1")
             .hint("leave it out, or let several share the port: launcher = \"pm2-cluster\"");
     }
-    // What these launchers start is a script on Node.js. The documented `pm2 start npm -i 4` starts four times npm, whose children then
-    // fight for the port.
+    // These launchers start a script on Node.js. The documented `pm2 start npm -i 4` starts npm four times,
+    // whose children then compete for the port.
     if launcher.makes_workers()
         && !service.command.is_empty()
         && let Err(error) = NodeCommand::parse(&service.command)
@@ -333,7 +335,7 @@ fn workers(service: &file::Service) -> Option<Workers> {
     }
 }
 
-/// Reports each circle once, at the need that closes it.
+/// Reports each cycle once, at the dependency that closes it.
 fn report_circles(site: &mut Site<'_>, all: &Services) {
     let (_, circles) = walked(all, all.keys().map(String::as_str));
     for circle in circles {
@@ -345,8 +347,8 @@ fn report_circles(site: &mut Site<'_>, all: &Services) {
     }
 }
 
-/// These services, which there are, and all that they need, in the order in which they can start; and circles, each from a service back to
-/// itself. Without recursion: the file decides how long a chain of needs is.
+/// Returns these existing services with all their dependencies, in starting order, and the cycles, each from
+/// a service back to itself. It does not recurse, because the file determines the length of a chain.
 fn walked<'a>(
     all: &'a Services,
     names: impl IntoIterator<Item = &'a str>,
@@ -356,7 +358,7 @@ fn walked<'a>(
         if !seen.insert(name) {
             continue;
         }
-        // From where the walk begins to where it stands.
+        // The path from the start of the walk to the current service.
         let mut way = vec![name];
         while let Some(name) = way.last() {
             let needs = all[*name].needs.iter().map(String::as_str).filter(|need| all.contains_key(*need));
@@ -374,11 +376,11 @@ fn walked<'a>(
     (done, circles)
 }
 
-/// Larger than any configuration; keeps a mistaken path from filling plan and record.
+/// Larger than any configuration. Keeps a mistaken path from filling plan and record.
 const TEMPLATE_BYTES_MAX: u64 = 1 << 20;
 const NAME_BYTES_MAX: usize = 100;
 
-/// Reports names under which no file can be made, or that launchers keep for themselves.
+/// Reports invalid file names, and names that launchers use themselves.
 fn judge_templates(site: &mut Site<'_>, service_name: &str, service: &file::Service) {
     for name in service.templates.keys() {
         let plain = !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.contains(['/', '\0']);
@@ -391,9 +393,9 @@ fn judge_templates(site: &mut Site<'_>, service_name: &str, service: &file::Serv
     }
 }
 
-/// The texts of all templates by the names of the files made from them; `known` are the placeholders' names.
+/// Reads the texts of all templates by their target names. `known` are the names of placeholders.
 ///
-/// A problem in a template is shown at the key that names it, and tells its place in the template itself.
+/// A problem in a template is reported at the key that names it, with its place in the template.
 fn read_templates(
     site: &mut Site<'_>,
     service_name: &str,
@@ -433,7 +435,7 @@ fn read_templates(
                 (format!("unknown placeholder `{}`", clipped(&text[range])), hint)
             };
             let Some(hint) = hint else { continue };
-            // The label tells problems of one template apart, which all stand at one place.
+            // The label distinguishes problems of one template, which are all reported at one place.
             let label = format!("at {line}:{column} of this template");
             site.report(span.clone(), format!("{shown}:{line}:{column}: {message}"), &label).hint(hint);
         }
@@ -445,7 +447,7 @@ fn read_templates(
 const NOT_CLOSED: &str =
     "a placeholder ends in its line with `}}`; two plain braces need a blank between them";
 
-/// The text of a template; else the place in it, where there is one, and why there is no text.
+/// Reads a template. On failure returns the place in it, if known, and the reason.
 fn template(path: &Path) -> Result<String, (String, String)> {
     let nowhere = |reason: String| (String::new(), reason);
     let bytes = read_file(path, TEMPLATE_BYTES_MAX).map_err(|error| match error.kind() {

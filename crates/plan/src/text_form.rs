@@ -1,7 +1,7 @@
-//! Strings with a form of their own: durations, percentages, rates, paths, names, amounts, hosts.
+//! Strings with a specific format: durations, percentages, rates, paths, names, amounts, hosts.
 //!
-//! Each type reads itself and says what is wrong in a reader's words. Ranges that depend on the key are not its business, nor whether a
-//! host or an address is there.
+//! Each type parses itself and describes errors for readers. It does not check limits that depend on the key,
+//! or whether a host or an address exists.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -15,25 +15,25 @@ use crate::Url;
 use crate::gate::{self, Bound, Limit, UNITS};
 use crate::model::{Digest, Rate};
 
-/// A string type that can be named in the schema and checked from there.
+/// A string type that has a name in the schema and is validated by it.
 pub(crate) trait TextForm: Sized {
     const FORM: Form;
 
-    /// Reads it, or says why it has not this form, in words that follow key and value: "is not a duration".
+    /// Parses the text. The error follows key and value: "is not a duration".
     fn read(text: &str) -> Result<Self, String>;
 }
 
-/// What the check of a file needs to know of a form.
+/// Description of a form for the check of a file.
 pub(crate) struct Form {
-    /// The name of its definition in the schema.
+    /// Name of its definition in the schema.
     pub name: &'static str,
-    /// For people: "a duration such as \"10s\"".
+    /// Description for messages: "a duration such as \"10s\"".
     pub wanted: &'static str,
     pub hint: &'static str,
     pub check: fn(&str) -> Result<(), String>,
 }
 
-/// Every form, by the name that the schema refers to it with.
+/// All forms, by their names in the schema.
 pub(crate) static FORMS: [Form; 17] = [
     Period::FORM,
     Percent::FORM,
@@ -54,13 +54,13 @@ pub(crate) static FORMS: [Form; 17] = [
     ThinkText::FORM,
 ];
 
-/// Reads a text that stands behind a flag, or says why not and what is expected.
+/// Parses the value of a flag. The error contains the reason and the expected form.
 pub(crate) fn told<T: TextForm>(text: &str) -> Result<T, String> {
     T::read(text).map_err(|reason| format!("{reason}: {}", T::FORM.hint))
 }
 
-/// Ties a form to serde and to the schema; the pattern is for editors, the reading function is what counts. With a value in brackets it
-/// makes the type, too.
+/// Connects a form to serde and to the schema. The pattern is for editors, while the parsing function
+/// decides. With a value in brackets it defines the type, too.
 macro_rules! text_form {
     (
         #[doc = $description:literal]
@@ -114,7 +114,7 @@ macro_rules! text_form {
 pub(crate) use text_form;
 
 text_form! {
-    /// A length of time: whole numbers with their units, the longest first, such as 250ms, 10s, 2m or 1h30m.
+    /// A duration: whole numbers with their units, the longest first, such as 250ms, 10s, 2m or 1h30m.
     #[derive(Copy, PartialOrd)]
     Period(Duration) = "Duration",
     "^([0-9]+|(?=.)([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?)$",
@@ -123,7 +123,7 @@ text_form! {
     |text| period(text).ok_or_else(|| "is not a duration".to_owned())
 }
 
-/// Units from the longest to the shortest, in which order they must be written, with their milliseconds.
+/// Units from the longest to the shortest, which is the required order, with their milliseconds.
 const UNITS_OF_TIME: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 fn period(text: &str) -> Option<Duration> {
@@ -154,7 +154,7 @@ impl Period {
         Self(Duration::from_millis(milliseconds))
     }
 
-    /// What is wrong with it where it is not within `least..=most`, and what it has to be.
+    /// The problem and the limit, if it is not within `least..=most`.
     pub fn beyond(self, (least, most): (Self, Self)) -> Option<(&'static str, String)> {
         if self < least {
             Some(("too short", format!("at least {least}")))
@@ -180,7 +180,7 @@ impl fmt::Display for Period {
     }
 }
 
-/// Defaults are in the schema as they are written.
+/// Defaults appear in the schema in the file's notation.
 impl Serialize for Period {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -204,12 +204,12 @@ text_form! {
 
 impl Serialize for Percent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Rounding undoes what the division by 100 did to the last digits.
+        // Rounding undoes the error of the division by 100.
         serializer.collect_str(&format_args!("{}%", (self.0 * 1e8).round() / 1e6))
     }
 }
 
-/// A number of plain digits, with a fraction or without.
+/// A number of plain digits, with or without a fraction.
 fn decimal(number: &str) -> Option<f64> {
     let is_number =
         number.split_once('.').map_or(is_whole(number), |(whole, part)| is_whole(whole) && is_whole(part));
@@ -221,7 +221,8 @@ fn is_whole(number: &str) -> bool {
 }
 
 text_form! {
-    /// A share of what the slowest variant can do in closed loop, above 0% and at most 95%, such as 60%, or a ramp over each slice, such as 1000..5000 or 20%..60%.
+    /// A share of the slowest variant's capacity in closed loop, above 0% and at most 95%, such as 60%, or a
+    /// ramp over each slice, such as 1000..5000 or 20%..60%.
     #[derive(Copy)]
     RateText((Rate, Option<Rate>)) = "Rate",
     "^[0-9]+([.][0-9]+)?(%|%?[.][.][0-9]+([.][0-9]+)?%?)$",
@@ -230,10 +231,11 @@ text_form! {
     rate
 }
 
-/// Nearer to capacity the queue never settles, and a few per cent of error in the capacity are an overload.
+/// Closer to capacity the queue never settles, and an error of a few per cent in the capacity causes an
+/// overload.
 const CAPACITY_PERCENT_MAX: f64 = 95.0;
 
-/// The rate, and where it goes to over each slice; `None`: it stays.
+/// The rate, and its value at the end of each slice. `None` for a constant rate.
 fn rate(text: &str) -> Result<(Rate, Option<Rate>), String> {
     let rates = text.parse::<Rates>().map_err(|why| format!("is no rate: {why}"))?;
     let level = |level: Level| match level {
@@ -262,7 +264,8 @@ fn rate(text: &str) -> Result<(Rate, Option<Rate>), String> {
 }
 
 text_form! {
-    /// Requests per second: 1000, a ramp 1000..5000, steps 500,1000,2000, or shares of saturation, which is measured first: 60%, 10%..150%.
+    /// Requests per second: 1000, a ramp 1000..5000, steps 500,1000,2000, or shares of saturation, which is
+    /// measured first: 60%, 10%..150%.
     RatesText(Rates) = "Rates",
     "^[0-9. %,]+$",
     "rates such as \"1000\", \"500,1000\", \"100..5000\" or \"60%\"",
@@ -288,7 +291,8 @@ text_form! {
 }
 
 text_form! {
-    /// How long each connection waits between a response and its next request: always the same, such as 500ms, or at random with this mean, such as exponential 500ms.
+    /// Pause of each connection between a response and its next request: constant, such as 500ms, or random
+    /// with this mean, such as exponential 500ms.
     #[derive(Copy)]
     ThinkText(Think) = "Think",
     "^(exponential )?[0-9]+[0-9hms]*$",
@@ -306,7 +310,7 @@ text_form! {
     }
 }
 
-/// Connections are not kept for so long.
+/// Connections are not kept open for longer.
 const THINK_MAX: Duration = Duration::from_secs(3600);
 
 /// A token (RFC 9110, 5.6.2).
@@ -343,7 +347,7 @@ text_form! {
 }
 
 text_form! {
-    /// 1 to 64 small letters, digits and hyphens.
+    /// 1 to 64 lowercase letters, digits and hyphens.
     #[derive(Default)]
     Name(String) = "Name",
     "^[a-z0-9-]{1,64}$",
@@ -379,7 +383,7 @@ fn whole(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 }
 
 text_form! {
-    /// What a link carries in a second, 8kbit to 10gbit, such as 20mbit.
+    /// Data rate of a link, 8kbit to 10gbit, such as 20mbit.
     #[derive(Copy)]
     Bandwidth(u64) = "Bandwidth",
     "^[0-9]+([.][0-9]+)?(kbit|mbit|gbit)$",
@@ -388,7 +392,8 @@ text_form! {
     bandwidth
 }
 
-/// In bits per second. Less would take seconds for a packet; more no kernel shapes by timers.
+/// In bits per second. With a lower rate a packet would take seconds. Kernels do not shape higher rates by
+/// timers.
 fn bandwidth(text: &str) -> Result<u64, String> {
     let units = [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3)];
     let bits = units.iter().find_map(|(name, unit)| {
@@ -404,7 +409,7 @@ fn bandwidth(text: &str) -> Result<u64, String> {
 }
 
 text_form! {
-    /// How long a packet is under way, at most 1s, such as 500us or 5ms.
+    /// Delay of a packet, at most 1s, such as 500us or 5ms.
     #[derive(Copy)]
     Delay(Duration) = "Delay",
     "^[0-9]+(us|ms|s)$",
@@ -412,7 +417,7 @@ text_form! {
     "a whole number with us, ms or s, at most 1s: \"500us\", \"5ms\"",
     |text| match whole(text, &[("us", 1), ("ms", 1_000), ("s", 1_000_000)]) {
         None => Err("is not a delay".to_owned()),
-        // Half a round trip to a satellite and back is a quarter of this.
+        // A quarter of this is half a round trip over a satellite.
         Some(1_000_001..) => Err("is too long, it must be at most 1s".to_owned()),
         Some(us) => Ok(Duration::from_micros(us)),
     }
@@ -432,13 +437,13 @@ const HOST_BYTES_MAX: usize = 300;
 fn host(text: &str) -> Result<String, String> {
     let rest = text.strip_prefix("ssh://").ok_or("does not begin with `ssh://`")?;
     let (user, place) = rest.rsplit_once('@').map_or((None, rest), |(user, place)| (Some(user), place));
-    // An IPv6 address stands in brackets.
+    // An IPv6 address is in brackets.
     let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (host, None),
         Some((host, rest)) => (host, Some(rest.strip_prefix(':').unwrap_or("no port"))),
         None => place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))),
     };
-    // What begins with a hyphen would be an option to ssh.
+    // A leading hyphen would make it an option of ssh.
     let plain = |word: &str| {
         let odd = |c: char| c.is_whitespace() || c.is_control() || "/@[]?#%\\\"'`$;&|<>()*".contains(c);
         !word.is_empty() && !word.starts_with('-') && !word.contains(odd)
@@ -479,7 +484,8 @@ text_form! {
 }
 
 text_form! {
-    /// What users bear: a quantile of the response time, or the share of failed requests, below an amount, such as p99 < 50ms.
+    /// A service level objective: a quantile of the response time, or the share of failed requests, below an
+    /// amount, such as p99 < 50ms.
     #[derive(Copy)]
     SloText(Limit) = "Slo",
     "^(p50|p90|p99|p99[.]9|failed) *< *[0-9]+([.][0-9]+)?(us|ms|s|%)$",
@@ -495,10 +501,10 @@ text_form! {
     }
 }
 
-/// No figure has more digits than these; keeps a slip from becoming infinite.
+/// No figure has more digits. Keeps a mistake from becoming infinite.
 const NUMBER_LENGTH_MAX: usize = 15;
 
-/// On which side of its bound a figure has to stay, and the bound.
+/// The side of the bound on which a figure must stay, and the bound.
 fn limit(text: &str) -> Result<(Ordering, Bound), String> {
     let (relation, rest) = match text.split_at_checked(1) {
         Some(("<", rest)) => (Ordering::Less, rest),
@@ -517,7 +523,7 @@ fn limit(text: &str) -> Result<(Ordering, Bound), String> {
     let number = number.ok_or("has no number that can be read")?;
     let bound = match (sign, unit) {
         (_, "") => return Err("has no unit".to_owned()),
-        // Without the zero there would be a −0, which is written unlike it.
+        // Without the zero this would be −0, which is printed differently.
         ("-", "%") => Bound::Change(0.0 - number),
         ("+", "%") => Bound::Change(number),
         ("", unit) => match UNITS.iter().find(|known| known.name == unit) {
@@ -534,7 +540,7 @@ fn limit(text: &str) -> Result<(Ordering, Bound), String> {
 mod tests {
     use super::*;
 
-    /// None of these, with bars between, has the form.
+    /// None of these `|`-separated texts has the form.
     fn refused<T: TextForm + fmt::Debug>(texts: &str) {
         for text in texts.split('|') {
             assert!(T::read(text).is_err(), "{text:?}: {:?}", T::read(text));

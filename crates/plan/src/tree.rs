@@ -1,6 +1,6 @@
-//! The file as a tree in which every key and value knows its place in the text.
+//! The file as a tree in which every key and value has its place in the text.
 //!
-//! It keeps the order of the file and knows TOML only: what the keys mean is not its business.
+//! It keeps the order of the file, and knows TOML but not the meaning of keys.
 
 use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
 use serde::de::{self, IntoDeserializer, Visitor};
@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::problem::{Problem, Span};
 
-/// Deeper than this no experiment file has a reason to be; bounds every recursion over a tree.
+/// Deeper than any experiment file needs. Limits every recursion over a tree.
 const DEPTH_MAX: usize = 32;
 
 /// A value and its place.
@@ -27,7 +27,7 @@ pub(crate) enum Value {
     /// With its text in the file.
     Float(f64, String),
     Boolean(bool),
-    /// What no key of the file takes, by the words for it: "a date or time".
+    /// A value that no key of the file accepts, by its name in messages: "a date or time".
     Unusable(&'static str),
     Array(Vec<Node>),
     Table(Table),
@@ -47,7 +47,7 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// Reads TOML, or gives the first syntax error of each line that has one.
+    /// Parses TOML, or returns the first syntax error of each line.
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
         let (document, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() {
@@ -57,7 +57,7 @@ impl Node {
         Ok(Self { span: 0..0, value: Value::Table(table) })
     }
 
-    /// `file` is the text of the whole file, and how deep in it the value stands.
+    /// Converts a value. `file` is the text of the whole file, and the value's depth in it.
     fn from_toml(node: toml::Spanned<DeValue<'_>>, file @ (text, depth): (&str, usize)) -> Self {
         let span = node.span();
         let typed = || text.get(span.clone()).unwrap_or_default().to_owned();
@@ -80,13 +80,14 @@ impl Node {
         Self { span, value }
     }
 
-    /// Reads typed values; tables keep their order.
+    /// Deserializes typed values. Tables keep their order.
     pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, Problem> {
-        // What the schema lets pass serde can read; should they ever differ, the file's author at least learns of it.
+        // The schema only permits values that serde can read. If they should ever differ, the file's author
+        // gets this message.
         T::deserialize(self).map_err(|error| Problem::new(0..0, error.to_string(), "this cannot be read"))
     }
 
-    /// Makes texts of all numbers that are values of variables: to a process 1.10 is not 1.1.
+    /// Converts all numbers that are values of variables to text: for a process 1.10 is not 1.1.
     pub fn keep_typed_numbers(&mut self) {
         self.keep_typed(&mut Vec::new());
     }
@@ -111,12 +112,12 @@ impl Node {
         if let Value::Table(table) = &self.value { Some(table) } else { None }
     }
 
-    /// The entries, to be changed; none of what is no table.
+    /// The entries, mutable. Empty if it is not a table.
     pub fn entries_mut(&mut self) -> &mut [Entry] {
         if let Value::Table(table) = &mut self.value { &mut table.entries } else { &mut [] }
     }
 
-    /// The entries of the table at `path`; none where there is no table.
+    /// The entries of the table at `path`. Empty if there is no table.
     pub fn entries(&self, path: &[&str]) -> &[Entry] {
         let table = self.entry(path).and_then(|entry| entry.node.table());
         table.map_or(&[], |table| &table.entries)
@@ -135,7 +136,7 @@ impl Node {
         items.get(index)
     }
 
-    /// Place of the value at `path`; of the deepest key on the way to it that exists, where it does not.
+    /// Place of the value at `path`. If it does not exist, place of the deepest existing key on the path.
     pub fn place(&self, path: &[&str]) -> Span {
         if let Some(entry) = self.entry(path) {
             return entry.node.span.clone();
@@ -144,18 +145,18 @@ impl Node {
         parents.map_or(self.span.clone(), |entry| entry.key_span.clone())
     }
 
-    /// Place of the `index`-th item of the array at `path`; of the value itself, where that is not an array.
+    /// Place of the `index`-th item of the array at `path`. Place of the value itself if it is not an array.
     pub fn item_place(&self, path: &[&str], index: usize) -> Span {
         self.item(path, index).map_or_else(|| self.place(path), |item| item.span.clone())
     }
 
-    /// Place of the key at the end of `path`; of its parents', where it does not exist.
+    /// Place of the key at the end of `path`. If it does not exist, place of its parents.
     pub fn key_place(&self, path: &[&str]) -> Span {
         self.entry(path).map_or_else(|| self.place(path), |entry| entry.key_span.clone())
     }
 }
 
-/// Whether the table at a path has variables.
+/// Whether the table at a path contains variables.
 fn is_env(path: &[&str]) -> bool {
     match path {
         ["services", _, rest @ ..] | ["factors", _, _, _, rest @ ..] => {
@@ -176,7 +177,7 @@ impl Table {
                 node: Node::from_toml(value, file),
             })
             .collect();
-        // The toml crate sorts by name; the keys' places tell the order of the file.
+        // The toml crate sorts by name. The order of the file follows from the keys' places.
         entries.sort_by_key(|entry| entry.key_span.start);
         Self { entries }
     }
@@ -185,7 +186,8 @@ impl Table {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    /// Lays `over` upon this table: tables are merged, anything else is replaced, places included. Of header fields capitals make no difference.
+    /// Merges `over` into this table: tables are merged, anything else is replaced, places included. Names of
+    /// header fields are compared without case.
     ///
     /// Returns the places of `over`'s keys that replaced something.
     pub fn lay(&mut self, over: &Table) -> Vec<Span> {
@@ -224,11 +226,11 @@ impl Table {
     }
 }
 
-/// More syntax errors than this say only that the file is something else.
+/// More syntax errors only mean that the file is something else.
 const SYNTAX_PROBLEMS_MAX: usize = 20;
 
-/// The parser goes on after an error and may stumble over its consequences: of a line only the first says something,
-/// and after a bracket or quote that is never closed nothing does.
+/// The parser continues after an error and may report consequences of it. So only the first error of a line
+/// counts, and nothing after a bracket or quote that is never closed.
 fn syntax_problems(text: &str, errors: &[toml::de::Error]) -> Vec<Problem> {
     let mut found: Vec<Problem> = errors.iter().map(syntax_problem).collect();
     found.sort_by_key(|problem| problem.span.start);

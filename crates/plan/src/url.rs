@@ -1,4 +1,5 @@
-//! URLs of what is loaded: what of them goes to the resolver, and what into requests. The one reading of them.
+//! URLs of loaded services: the parts for the resolver, and the parts for requests. This is the only parser
+//! of them.
 //!
 //! Text only. It resolves no name and opens no connection.
 
@@ -11,38 +12,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::text_form::text_form;
 
-/// What stands in place of the host where a socket in the file system is meant: `http://unix:/run/shop.sock:/path`, as nginx has it.
+/// Replaces the host for a unix socket: `http://unix:/run/shop.sock:/path`, as in nginx.
 const UNIX: &str = "unix:";
 const LOCALHOST: &str = "localhost";
 
-/// `http://HOST:PORT/PATH?QUERY`, or `https`, taken apart.
+/// A parsed `http://HOST:PORT/PATH?QUERY` or `https` URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "std::borrow::Cow<'_, str>", into = "String")]
 pub struct Url {
     /// Whether it is `https`.
     pub secure: bool,
-    /// Who listens where.
+    /// The address.
     pub place: Place,
     /// Path and query, beginning with `/`.
     pub path: String,
 }
 
-/// Where a URL leads.
+/// Address of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// A port of a host.
     Tcp {
-        /// A name or an address; an IPv6 address without its brackets.
+        /// A name or an address. An IPv6 address is without brackets.
         host: String,
         /// From 1.
         port: u16,
     },
-    /// A socket in the file system, absolute.
+    /// Absolute path of a unix socket.
     Unix(PathBuf),
 }
 
 impl Url {
-    /// The host's name, of an IPv6 address without its zone; of a socket `localhost`.
+    /// The host's name. An IPv6 address is without its zone, and a unix socket has `localhost`.
     pub fn host(&self) -> &str {
         match &self.place {
             Place::Tcp { host, .. } if host.contains(':') => host.split('%').next().unwrap_or(host),
@@ -62,7 +63,7 @@ impl Url {
         if port == default_port(self.secure) { host } else { format!("{host}:{port}") }
     }
 
-    /// Without the path.
+    /// The URL without the path.
     pub fn origin(&self) -> String {
         let place = match &self.place {
             Place::Tcp { host, port } => self.with_port(host, *port),
@@ -71,7 +72,7 @@ impl Url {
         format!("{}://{place}", if self.secure { "https" } else { "http" })
     }
 
-    /// Whether it leads to this machine, whatever names may mean here: to loopback, as `0.0.0.0` does, or to a socket in the file system.
+    /// Whether it certainly refers to this machine: to loopback, `0.0.0.0`, or a unix socket.
     pub fn is_local(&self) -> bool {
         let Place::Tcp { host, .. } = &self.place else { return true };
         let name = host.to_ascii_lowercase();
@@ -80,7 +81,8 @@ impl Url {
         name == LOCALHOST || name.ends_with(".localhost") || address.is_ok_and(is_here)
     }
 
-    /// The request target of a path below it: `/api/` and `/orders?x=1` make `/api/orders?x=1`. A query of its own is left out.
+    /// The request target of a path below it: `/api/` and `/orders?x=1` make `/api/orders?x=1`. The URL's own
+    /// query is dropped.
     pub fn below(&self, path: &str) -> String {
         let base = self.path.split('?').next().unwrap_or_default();
         format!("{}{path}", base.trim_end_matches('/'))
@@ -90,9 +92,9 @@ impl Url {
 impl FromStr for Url {
     type Err = String;
 
-    /// Reads a URL; `http://` may be left out. The error says what is wrong with it, and follows it: "has no host".
+    /// Parses a URL. `http://` may be omitted. The error follows the URL: "has no host".
     fn from_str(text: &str) -> Result<Url, String> {
-        // A query may have a URL in it.
+        // A query may contain a URL.
         let scheme = text.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', ':']));
         let (secure, rest) = match scheme {
             None => (false, text),
@@ -143,7 +145,7 @@ fn tcp(authority: &str, default_port: u16) -> Result<Place, String> {
         None if port.is_empty() => default_port,
         Some(digits) => match digits.parse() {
             Ok(port) if port > 0 => port,
-            // What is no number may be a password, of a URL without its host.
+            // A part that is not a number may be a password, if the URL has no host.
             _ if !digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 return Err("has a port that is no number, expected 1 to 65535".to_owned());
             }

@@ -1,6 +1,7 @@
-//! The machine on which a run was made: enough to tell whether two records may be compared.
+//! The machine of a run, in enough detail to decide whether two records are comparable.
 //!
-//! `machine` reads it; what cannot be read is `None`, never an error. It keeps what tells machines apart, and must not judge.
+//! The facts come from `machine`. A fact that cannot be read is `None`, never an error. This module does not
+//! judge machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,32 +17,32 @@ use serde::{Deserialize, Serialize};
 pub struct Environment {
     /// Kernel release, for example `6.1.0-18-amd64`.
     pub kernel: Option<String>,
-    /// The C library, for example `glibc 2.41`, where it tells.
+    /// The C library, for example `glibc 2.41`, if it reports its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub libc: Option<String>,
-    /// Processor's name.
+    /// Processor model.
     pub cpu_model: Option<String>,
-    /// Processors that this process may use.
+    /// Number of processors that this process may use.
     pub cpus: usize,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// Frequency governor, the first by name where processors have several, where the kernel shows one.
+    /// Frequency governor, if the kernel reports one. If processors have several, the first by name.
     pub governor: Option<String>,
     /// Load average over one minute before the run.
     pub load_average: Option<f64>,
-    /// Limit on open descriptors (soft), where there is one.
+    /// Soft limit on open file descriptors, if there is one.
     pub descriptors: Option<u64>,
-    /// Versions of the runtimes that the plan's commands name, and of PM2 where a launcher is.
+    /// Versions of the runtimes in the plan's commands, and of PM2 if it is a launcher.
     pub runtimes: BTreeMap<String, String>,
-    /// Commit of the services' source, `+` behind it where files differ from the commit.
+    /// Commit of the services' source, with a trailing `+` if files differ from the commit.
     pub commit: Option<String>,
-    /// The other machines that services run on, by host, each with what its services use there.
+    /// The other machines that services run on, by host, each with the software its services use.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, Environment>,
 }
 
 impl Environment {
-    /// Looks at this machine, and at the runtimes and the source that a plan uses here.
+    /// Reads this machine, and the runtimes and the source that a plan uses on it.
     pub fn look(plan: &Plan) -> Environment {
         let services = plan.variants.iter().flat_map(|variant| &variant.services);
         let here: Vec<&Started> =
@@ -49,13 +50,13 @@ impl Environment {
         Environment::of(&here, source(plan).filter(|service| service.is_here()).and_then(Service::command))
     }
 
-    /// Looks at this machine, and at what these services use, the first of which is the one whose source is told.
+    /// Reads this machine and the software of these services. The commit is that of the first service.
     pub fn look_for(services: &[Service]) -> Environment {
         let commands: Vec<&Started> = services.iter().filter_map(Service::command).collect();
         Environment::of(&commands, commands.first().copied())
     }
 
-    /// Processors of the machine that a service runs on; `None` is this one.
+    /// Number of processors of the machine that a service runs on. `None` is this machine.
     pub fn cpus_of(&self, host: Option<&str>) -> usize {
         let there = host.map(|host| self.hosts.get(host).map_or(0, |there| there.cpus));
         there.unwrap_or(self.cpus).max(1)
@@ -64,7 +65,7 @@ impl Environment {
     fn of(services: &[&Started], source: Option<&Started>) -> Environment {
         let pm2 = services.iter().find(|service| service.launcher.is_pm2());
         let pm2 = pm2.and_then(|service| Some(("pm2".to_owned(), pm2_version(&service.directory)?)));
-        // Each is asked once, however many variants have it.
+        // Each program is queried once, however many variants use it.
         let programs: BTreeSet<&String> =
             services.iter().filter_map(|service| service.command.first()).collect();
         let runtimes = programs.into_iter().filter_map(|name| Some((name.clone(), version_of(name)?)));
@@ -85,7 +86,7 @@ impl Environment {
     }
 }
 
-/// The service whose source is told: the first, and of a plan that compares two commits the first of those here.
+/// The service whose commit is recorded: the first. If the plan compares two commits, the first one here.
 fn source(plan: &Plan) -> Option<&Service> {
     let here = plan.comparisons.first().filter(|_| plan.against.is_some());
     let variant = plan.variants.get(here.map_or(0, |comparison| comparison.candidate))?;
@@ -94,12 +95,12 @@ fn source(plan: &Plan) -> Option<&Service> {
 
 const PACKAGE_BYTES_MAX: u64 = 4 << 20;
 
-/// Of the PM2 that is installed beside a service, as its package says: to ask it would start its daemon.
+/// Version of the PM2 installed next to a service, from its package file. Running PM2 would start its daemon.
 fn pm2_version(directory: &Path) -> Option<String> {
     directory.ancestors().find_map(|folder| package_version(&folder.join("node_modules/pm2")))
 }
 
-/// The version of the package of npm in a folder, as it says itself.
+/// Version of the npm package in a folder, from its package file.
 pub fn package_version(folder: &Path) -> Option<String> {
     let text = plan::read_file(&folder.join("package.json"), PACKAGE_BYTES_MAX).ok()?;
     let package: serde_json::Value = serde_json::from_slice(&text).ok()?;

@@ -9,72 +9,73 @@ use crate::{
     GeneratorLost, Header, Prepared, RateChosen, Slice, SliceKind, TrialEnded, TrialStarted, WarmUp,
 };
 
-/// Everything that is known of a run.
+/// All data of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// Where it lies.
+    /// Directory of the record.
     pub directory: PathBuf,
-    /// What was known before anything started.
+    /// Data known before the start.
     pub header: Header,
-    /// Text of the experiment file as it was run; `None` where the record lacks it, or it is longer than any that is one.
+    /// Text of the experiment file as run. `None` if the record lacks it, or it exceeds the size limit.
     pub experiment_text: Option<String>,
-    /// The generators as they were connected last; empty where load came from the run's own process.
+    /// The generators of the last connection. Empty if load came from the run's own process.
     pub generators: Vec<Generator>,
-    /// Generators that were lost, in order.
+    /// Lost generators, in order.
     pub generators_lost: Vec<GeneratorLost>,
-    /// The data that services were given, in the order in which it was made or found.
+    /// Data prepared for services, in order.
     pub prepared: Vec<Prepared>,
-    /// The blocks in order, the last one possibly unfinished. In open loop the first may be number 0, in which the
-    /// capacity was measured: it has no end, so that it is no complete one.
+    /// The blocks in order. The last one may be unfinished. In open loop the first may be number 0, in which
+    /// the capacity was measured. It has no end, so it is not complete.
     pub blocks: Vec<Block>,
-    /// The rate as settled; `None` in closed loop, and before it is.
+    /// The chosen rate. `None` in closed loop and before the choice.
     pub rate: Option<RateChosen>,
-    /// The connections as settled where capacity is measured; `None` where the plan names a number, and before they are.
+    /// The chosen number of connections for the capacity measurement. `None` if the plan gives a number, and
+    /// before the choice.
     pub connections: Option<ConnectionsChosen>,
-    /// The warm-up as settled.
+    /// The chosen warm-up.
     pub warm_up: Option<WarmUp>,
-    /// The processors of the services as chosen. None if the plan gives them, or they are not chosen yet.
+    /// The chosen processors of the services. None if the plan gives them, and before the choice.
     pub cores: Option<CoresChosen>,
-    /// The slices a trial as settled last.
+    /// The last chosen number of slices per trial.
     pub allocation: Option<Allocation>,
-    /// The block at which the last look is taken, once settled.
+    /// The chosen block of the last look.
     pub blocks_planned: Option<u32>,
-    /// What was captured to explain what the blocks show, in order.
+    /// Captures that explain the results of the blocks, in order.
     pub captures: Vec<Capture>,
-    /// How the run ended; `None` for a run that was killed, or is still going on.
+    /// How the run ended. `None` if it was killed or is still running.
     pub ended: Option<Ended>,
-    /// What could not be read, in words.
+    /// Descriptions of unreadable parts.
     pub damage: Vec<String>,
 }
 
 /// One randomised pass over all variants.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Block {
-    /// Number of the block, from 1; 0 for what came before the first.
+    /// Number of the block, from 1. 0 for the part before the first.
     pub number: u32,
-    /// The order drawn.
+    /// The drawn order.
     pub order: Vec<usize>,
-    /// Its trials in the order in which they were started.
+    /// Trials in start order.
     pub trials: Vec<Trial>,
-    /// How long it took in seconds; `None` while it is unfinished.
+    /// Duration in seconds. `None` while unfinished.
     pub seconds: Option<f64>,
-    /// Why it counts for nothing; `None` for those that count.
+    /// Why the block was discarded. `None` if it counts.
     pub dropped: Option<String>,
 }
 
 /// One variant's fresh processes within a block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// How it started.
+    /// Start of the trial.
     pub started: TrialStarted,
-    /// Its slices in order, warm-up included.
+    /// Slices in order, including warm-up.
     pub slices: Vec<Slice>,
-    /// How it ended; `None` while it lives, or where the run broke off.
+    /// End of the trial. `None` while it runs, or if the run was cut off.
     pub ended: Option<TrialEnded>,
 }
 
 impl Block {
-    /// What was measured of a variant in it.
+    /// Returns the trial of a variant.
     pub fn trial(&self, variant: usize) -> Option<&Trial> {
         self.trials.iter().find(|trial| trial.variant() == variant)
     }
@@ -86,19 +87,19 @@ impl Trial {
         self.started.variant
     }
 
-    /// The slices that count.
+    /// Iterates over the measured slices.
     pub fn measured(&self) -> impl Iterator<Item = &Slice> {
         self.slices.iter().filter(|slice| slice.kind == SliceKind::Measured)
     }
 }
 
 impl Record {
-    /// Why the run ended; `None` for one that was killed, or is still going on.
+    /// Why the run ended. `None` if it was killed or is still running.
     pub fn end(&self) -> Option<&EndReason> {
         self.ended.as_ref().map(|ended| &ended.reason)
     }
 
-    /// A record in which nothing has happened yet.
+    /// Creates a record without events.
     pub fn new(directory: PathBuf, header: Header) -> Record {
         Record {
             directory,
@@ -120,7 +121,7 @@ impl Record {
         }
     }
 
-    /// Takes in one event. An event that fits nowhere is damage, not a panic: files can be edited.
+    /// Applies one event. An event that does not fit is damage, not a panic, because files can be edited.
     pub fn apply(&mut self, event: Event) {
         if let Err(what) = self.taken(event) {
             self.damage.push(format!("{what}, which never started"));
@@ -128,7 +129,7 @@ impl Record {
     }
 
     /// # Errors
-    /// What it was that fits nowhere.
+    /// Names the event that does not fit.
     fn taken(&mut self, event: Event) -> Result<(), String> {
         match event {
             Event::GeneratorsConnected(generators) => self.generators = generators,
@@ -139,14 +140,14 @@ impl Record {
             }
             Event::TrialStarted(started) => self.start_trial(started)?,
             Event::Slice(mut slice) => {
-                // There are thousands. Read from disk they are packed already; as they are measured each has histograms of
-                // 132 KiB a table, nearly all of it empty.
+                // There are thousands of slices. Those read from disk are already packed. Measured ones have
+                // histograms of 132 KiB per table, nearly all of it empty.
                 slice.counts.pack();
                 self.trial_mut("slice", slice.block, slice.variant)?.slices.push(*slice);
             }
             Event::TrialEnded(ended) => {
                 let trial = self.trial_mut("end of a trial", ended.block, ended.variant)?;
-                // A record of very many blocks is mostly slices.
+                // Slices are the largest part of a long record.
                 trial.slices.shrink_to_fit();
                 trial.ended = Some(ended);
             }
@@ -185,52 +186,53 @@ impl Record {
         self.pacing().is_open()
     }
 
-    /// The blocks that count: every variant was measured and stopped, and the block was not dropped.
+    /// Iterates over the complete blocks: every variant was measured and stopped, and the block was not
+    /// discarded.
     pub fn complete_blocks(&self) -> impl Iterator<Item = &Block> {
         self.blocks.iter().filter(|block| block.seconds.is_some() && block.dropped.is_none())
     }
 
-    /// The trials of those blocks.
+    /// Iterates over the trials of complete blocks.
     pub fn complete_trials(&self) -> impl Iterator<Item = &Trial> {
         self.complete_blocks().flat_map(|block| &block.trials)
     }
 
-    /// All trials, be their blocks complete or not.
+    /// Iterates over all trials, of complete and incomplete blocks.
     pub fn trials(&self) -> impl DoubleEndedIterator<Item = &Trial> + Clone {
         self.blocks.iter().flat_map(|block| &block.trials)
     }
 
-    /// How many blocks count.
+    /// Number of complete blocks.
     pub fn blocks_kept(&self) -> u32 {
         self.complete_blocks().count() as u32
     }
 
-    /// How many blocks count for nothing.
+    /// Number of discarded blocks.
     pub fn blocks_dropped(&self) -> u32 {
         self.blocks.iter().filter(|block| block.dropped.is_some()).count() as u32
     }
 
-    /// All that ran already and was loaded, each as it was when it was first; empty where everything was started.
+    /// Already deployed services under load, each as first recorded. Empty if all services were started.
     pub fn deployed(&self) -> Vec<&Deployed> {
         let all = self.trials().filter_map(|trial| trial.started.deployed.as_ref());
         let alike = model::grouped(all.map(|one| ((&one.place, &one.address), one)));
         alike.into_iter().map(|(_, looks)| looks[0]).collect()
     }
 
-    /// Notes that something of the last block so far cannot be relied on.
+    /// Reports damage and discards the last block so far.
     pub(crate) fn doubt(&mut self, damage: String) {
         self.damage.push(damage);
         self.doubt_last_block();
     }
 
-    /// The last block so far counts for nothing.
+    /// Discards the last block so far.
     pub(crate) fn doubt_last_block(&mut self) {
         if let Some(block) = self.blocks.last_mut() {
             block.dropped.get_or_insert_with(|| "a line of it in events.jsonl is damaged".to_owned());
         }
     }
 
-    /// Trials that are alive are confined with all later ones.
+    /// Running trials are confined like all later ones.
     fn choose_cores(&mut self, cores: CoresChosen) {
         if !cores.services.is_empty() {
             let alive = |trial: &&mut Trial| trial.ended.is_none();

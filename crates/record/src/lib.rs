@@ -1,20 +1,21 @@
-//! What is kept of a run: a directory, made whole before the run starts and appended to as it goes.
+//! The record of a run: a directory that is created before the run starts and appended to during the run.
 //!
 //! ```text
 //! records/express-node-env-20261121-034500/
-//!   record.json       what was asked, where, with which seed: complete before anything starts
+//!   record.json       the plan, the machine and the seed: complete before anything starts
 //!   experiment.toml   the experiment file, secrets masked
-//!   events.jsonl      one line for each thing that happened, in order, with its number and a checksum over all before it
-//!   logs/             the services' own output, bounded
-//!   profiles/         what was captured to explain the difference, where that was asked for
-//!   summary.json      what a list of many records shows of this one; it can be made again
-//!   explanation.json  what follows from it; like a report, it can be made again
-//!   report.html       the report as a page; .txt, .md and .json beside it
+//!   events.jsonl      one line per event, in order, with its number and a checksum over everything before it
+//!   logs/             output of the services, limited in size
+//!   profiles/         captures that explain the difference, if requested
+//!   summary.json      the row of this record in lists of records; it can be recomputed
+//!   explanation.json  results of the captures; like a report, it can be recomputed
+//!   report.html       the report as a page; .txt, .md and .json next to it
 //! ```
 //!
-//! A record is a fold over its events ([`Record::apply`]): the lab and every later reader see the same
-//! thing through the same code. A run killed at any moment leaves a record that opens; a line cut off in
-//! the middle is reported as damage and everything before it counts; a block of which a line is missing or changed counts for nothing. This crate draws no conclusions.
+//! A record is a fold over its events ([`Record::apply`]): the lab and all later readers use the same code
+//! and see the same data. A run killed at any moment leaves a record that opens. A truncated last line is
+//! reported as damage, and everything before it counts. A block with a missing or changed line is discarded.
+//! This crate does not draw conclusions.
 
 mod environment;
 mod fold;
@@ -44,25 +45,25 @@ use ::model::Digest;
 use plan::Plan;
 use serde::{Deserialize, Serialize};
 
-/// Version of the record's format. A reader opens its own version and every older one.
+/// Version of the record format. A reader opens its own version and all older ones.
 ///
 /// 2: lines of `events.jsonl` are numbered and have checksums.
 pub const VERSION: u32 = 2;
 
-/// The folder of captured profiles in that of a record.
+/// The folder of captured profiles within a record.
 pub const PROFILES: &str = "profiles";
 
-/// The file beside the events that has what follows from captures. It is no part of the fold: it can be made again.
+/// The file with the results of the captures. It is not part of the fold, because it can be recomputed.
 pub const EXPLANATION: &str = "explanation.json";
 
-/// The command that made a record, as far as others do not repeat it.
+/// The command that made a record, if it determines how to repeat the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MadeBy {
-    /// `run`, or one whose experiment `run` repeats. Records that do not say are taken for it.
+    /// `run`, or a command that `run` repeats. Default for records without this field.
     #[default]
     Run,
-    /// `capacity` of a file, which does not say what users bear.
+    /// `capacity` with a file that has no latency limits.
     CapacityOfFile,
     /// `doctor calibrate`.
     Calibrate,
@@ -72,7 +73,7 @@ pub enum MadeBy {
     Load,
 }
 
-/// What is known before anything starts: `record.json`.
+/// Data known before anything starts: `record.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Format of the record, see [`VERSION`].
@@ -81,32 +82,32 @@ pub struct Header {
     pub proofload: String,
     /// When the record was made, RFC 3339 in UTC.
     pub created: String,
-    /// Its place among the records beside it, where the clock was behind one of them: the time of the newest, and how many have followed
-    /// that one so.
+    /// Position among adjacent records if the clock was behind the newest of them: the time of that record,
+    /// and the number of records that followed it in this way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<(String, u32)>,
-    /// Path of the experiment file as it was given.
+    /// Path of the experiment file as given.
     pub experiment: String,
-    /// The command that was given, word by word.
+    /// The command as given, word by word.
     pub command: Vec<String>,
-    /// What repeats it.
+    /// The command that repeats the run.
     #[serde(default)]
     pub made_by: MadeBy,
-    /// Whether its budget was typed, and is not that of the experiment's text.
+    /// Whether the budget was given on the command line and not in the experiment file.
     #[serde(default)]
     pub budget_typed: bool,
-    /// Seed of every random choice of the run.
+    /// Seed of all random choices of the run.
     pub seed: u64,
-    /// The plan as it was run.
+    /// The plan as run.
     pub plan: Plan,
-    /// Digests of the files that its load is made of, by name: those that were there before the run.
+    /// Digests of the load's files by name, as far as they existed before the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, Digest>,
-    /// The machine on which it was run.
+    /// The machine of the run.
     pub environment: Environment,
 }
 
-/// The time now, RFC 3339 in UTC with whole seconds.
+/// The current time, RFC 3339 in UTC with whole seconds.
 pub fn now() -> String {
     utc(jiff::Timestamp::now())
 }
@@ -115,7 +116,7 @@ fn utc(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// The time now in UTC as part of a folder's name: `20261121-034500`.
+/// The current time in UTC as part of a folder name: `20261121-034500`.
 pub fn stamp() -> String {
     jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string()
 }

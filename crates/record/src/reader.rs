@@ -1,4 +1,4 @@
-//! Opens a record from disk, whole or broken off, and says what could not be read.
+//! Opens a complete or truncated record from disk and reports unreadable parts.
 
 use std::fs::TryLockError;
 use std::io::{self, BufRead, BufReader, Read};
@@ -10,26 +10,27 @@ use serde::Deserialize;
 use crate::seal::Seal;
 use crate::{Header, Record, VERSION};
 
-/// The version of the format from which on lines have checksums.
+/// First format version whose lines have checksums.
 const SEALED_SINCE: u32 = 2;
 
-/// Longest experiment file that is read back: many times the longest that makes sense.
+/// Maximum size of an experiment file, many times the largest useful size.
 const EXPERIMENT_BYTES_MAX: u64 = 1 << 20;
-/// The same of a header, which has the plan and no more.
+/// Maximum size of a header, which has the plan and little else.
 pub const HEADER_BYTES_MAX: u64 = 64 << 20;
-/// The same of a line of events, and of all of them: a slice has kilobytes, and a day of slices less than a gigabyte.
+/// Maximum size of a line of events, and of all of them. A slice takes kilobytes, and a day of slices less
+/// than a gigabyte.
 const LINE_BYTES_MAX: u64 = 64 << 20;
 const EVENTS_BYTES_MAX: u64 = 8 << 30;
-/// After so many lines that cannot be read no more are looked at.
+/// Maximum number of damaged lines. Reading stops after that.
 const DAMAGE_MAX: usize = 1000;
 
-/// Where somebody names something else.
+/// Hint for a path that is not a record.
 const A_RECORD_IS: &str = "a record is the folder that `proofload run` names at its end";
 
-/// Opens the record in a folder, or the one that a file lies in.
+/// Opens the record in a folder, or the record that a file belongs to.
 ///
-/// A line that cannot be read, was changed or is missing is told in [`Record::damage`]. The block that it belongs to counts for nothing then:
-/// what was lost may have been that it was dropped.
+/// A line that is unreadable, changed or missing is reported in [`Record::damage`]. Its block is then
+/// discarded, because the lost line may have reported that it was dropped.
 ///
 /// # Errors
 /// If there is no header, or a newer version wrote it.
@@ -37,7 +38,7 @@ pub fn open(path: &Path) -> Result<Record, Refused> {
     let directory = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     let (header, seal) = read_header(&directory.join("record.json"))?;
     let mut record = Record::new(directory.to_path_buf(), header);
-    // What is longer than any experiment file is none. No report rests on it, so that its absence is no damage.
+    // A longer file is not an experiment file. No report depends on it, so its absence is not damage.
     let experiment = plan::read_file(&directory.join("experiment.toml"), EXPERIMENT_BYTES_MAX).ok();
     record.experiment_text = experiment.map(|text| String::from_utf8_lossy(&text).into_owned());
     let path = directory.join("events.jsonl");
@@ -54,16 +55,17 @@ pub fn open(path: &Path) -> Result<Record, Refused> {
     Ok(record)
 }
 
-/// Whether some process is writing the record in a folder right now: it holds a lock on the events. Where the file system has no
-/// locks none is ever seen.
+/// Whether a process is writing the record in a folder, which it shows by a lock on the events. Always false
+/// if the file system has no locks.
 pub fn is_being_written(directory: &Path) -> bool {
     let events = plan::open_file(&directory.join("events.jsonl"));
     events.is_ok_and(|events| matches!(events.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// The header, and what the first line of events follows from; none in a record of before lines had checksums.
+/// Reads the header and the seal that the first line of events continues. No seal in records from before
+/// checksums.
 fn read_header(path: &Path) -> Result<(Header, Option<Seal>), Refused> {
-    /// The fields whose place never changes.
+    /// Fields whose position never changes.
     #[derive(Deserialize)]
     struct Version {
         version: u32,
@@ -111,7 +113,7 @@ fn read_events(mut lines: impl BufRead, mut seal: Option<Seal>, record: &mut Rec
             Ok((event, Some(why))) => {
                 record.doubt(format!("events.jsonl:{number}: {why}"));
                 record.apply(event);
-                // It may be the begin of a block, or the end of the one before.
+                // The event may be the start of a block, or the end of the previous one.
                 record.doubt_last_block();
             }
             Err(_) if !has_end => {

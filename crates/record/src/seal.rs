@@ -1,10 +1,11 @@
-//! How a line of `events.jsonl` shows that it is whole and in its place: a number, and a checksum over everything up to it.
+//! Integrity of lines of `events.jsonl`: each has a number, and a checksum over everything up to it.
 //!
 //! ```text
 //! {"n":12,"sum":"0f3a…","slice":{…}}
 //! ```
-//! `sum` is the first half of SHA-256 over the sum of the line before and the event's JSON; before the first line it is that of
-//! `record.json`. It finds damage, not malice: whoever can write the file can write its sums.
+//! `sum` is the first half of SHA-256 over the previous line's sum and the event's JSON. Before the first
+//! line it is the sum of `record.json`. It detects damage, not tampering, because a writer of the file can
+//! also write its sums.
 
 use std::io;
 
@@ -12,24 +13,24 @@ use sha2::{Digest, Sha256};
 
 use crate::Event;
 
-/// Bytes of SHA-256 that are kept.
+/// Number of bytes of SHA-256 that are used.
 const SUM_BYTES: usize = 16;
 
-/// Where the events of a record stand.
+/// Position in the events of a record.
 #[derive(Debug, Clone)]
 pub(crate) struct Seal {
-    /// The number of the next line, from 1.
+    /// Number of the next line, from 1.
     number: u64,
     sum: String,
 }
 
 impl Seal {
-    /// Before the first line of the record with this header.
+    /// The position before the first line of the record with this header.
     pub(crate) fn of(header: &[u8]) -> Seal {
         Seal { number: 1, sum: sum("", header) }
     }
 
-    /// The next line, with its end.
+    /// Returns the next line, including the newline.
     pub(crate) fn line(&mut self, event: &Event) -> io::Result<Vec<u8>> {
         let event = serde_json::to_vec(event)?;
         self.sum = sum(&self.sum, &event);
@@ -40,16 +41,17 @@ impl Seal {
         Ok(line)
     }
 
-    /// Reads the next line: its event, and where lines are missing before it or it was changed, that in words.
+    /// Parses the next line. Returns its event, and a description if earlier lines are missing or the line
+    /// was changed.
     ///
     /// # Errors
-    /// If there is no event in it, with the reason in words.
+    /// If it contains no event, with the reason.
     pub(crate) fn open(&mut self, line: &[u8]) -> Result<(Event, Option<String>), String> {
         let (number, written, rest) = marks(line).ok_or("it has no number and checksum")?;
-        // The event as it was written: what follows the marks.
+        // The event as written: the part after the number and the checksum.
         let event = [b"{", rest.trim_ascii_end()].concat();
         let (expected, is_whole) = (self.number, sum(&self.sum, &event) == written);
-        // Whatever is the matter with this line, the next one follows from what it says of itself.
+        // The next line is checked against this one, even if this one is damaged.
         (self.number, self.sum) = (number.saturating_add(1), written.to_owned());
         let event = serde_json::from_slice(&event).map_err(|error| error.to_string())?;
         let broken = if number != expected {
@@ -61,7 +63,7 @@ impl Seal {
     }
 }
 
-/// A line's number, its checksum, and what follows them.
+/// Returns a line's number, its checksum, and the rest.
 fn marks(line: &[u8]) -> Option<(u64, &str, &[u8])> {
     let line = line.strip_prefix(br#"{"n":"#)?;
     let (number, rest) = line.split_at(line.iter().position(|byte| *byte == b',')?);

@@ -1,7 +1,9 @@
-//! The folders of records below another, and the small file in each that spares reading all of it: `summary.json`.
+//! Lists the records below a folder. Each has a small file `summary.json`, which avoids reading the whole
+//! record.
 //!
-//! What a summary says is the caller's. It can always be made again, so nothing that is wrong with one is an error: one that is damaged, or
-//! was made of other files or by another version, is none. Must not: conclude anything.
+//! The caller defines the content of a summary. A summary can always be recomputed, so problems with one are
+//! not errors: a summary that is damaged, outdated or from another version is ignored. This module does not
+//! draw conclusions.
 
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
@@ -12,25 +14,26 @@ use crate::reader::HEADER_BYTES_MAX;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The file in a record's folder that has its summary.
+/// Summary file in a record's folder.
 pub const SUMMARY: &str = "summary.json";
 
-/// A folder with a record's header in it.
+/// A folder with a record's header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folder {
-    /// Its name.
+    /// Name of the folder.
     pub name: String,
-    /// Its path.
+    /// Path of the folder.
     pub directory: PathBuf,
     /// When the header was last changed.
     pub changed: SystemTime,
     made_of: MadeOf,
 }
 
-/// Of header and events: size, and time of change in nanoseconds since 1970, which change when the file does. `None` where there is none.
+/// Of header and events: size, and modification time in nanoseconds since 1970, for detecting changes. `None`
+/// if there is no file.
 type MadeOf = [Option<(u64, u64)>; 2];
 
-/// The file: a summary, and what must still hold for it to be one.
+/// The file: a summary, and the conditions under which it is valid.
 #[derive(Serialize, Deserialize)]
 struct Kept<S> {
     made_by: String,
@@ -39,7 +42,8 @@ struct Kept<S> {
 }
 
 impl Folder {
-    /// Looks at a folder; `None` where there is no header in it. One that we may not look into may be a record.
+    /// Reads the metadata of a folder. `None` if it has no header. A folder without read permission may be a
+    /// record.
     pub fn at(directory: PathBuf) -> Option<Folder> {
         let header = match fs::metadata(directory.join("record.json")) {
             Err(error) if error.kind() != ErrorKind::PermissionDenied => return None,
@@ -53,7 +57,7 @@ impl Folder {
         Some(Folder { name, directory, changed, made_of })
     }
 
-    /// All records below a folder, in no order. One that vanishes meanwhile is not there.
+    /// Lists all records below a folder, in no particular order. Records that vanish meanwhile are left out.
     ///
     /// # Errors
     /// If the folder itself cannot be listed.
@@ -67,15 +71,15 @@ impl Folder {
         crate::utc(jiff::Timestamp::try_from(self.changed).unwrap_or_default())
     }
 
-    /// The summary as `made_by` made it of the record as it is now; `None` where there is none.
+    /// Reads the summary, if it was made by `made_by` from the current state of the record. Otherwise `None`.
     pub fn summary<S: DeserializeOwned>(&self, made_by: &str) -> Option<S> {
         let text = plan::read_file(&self.directory.join(SUMMARY), HEADER_BYTES_MAX).ok()?;
         let kept: Kept<S> = serde_json::from_slice(&text).ok()?;
         (kept.made_by == made_by && kept.made_of == self.made_of).then_some(kept.summary)
     }
 
-    /// Keeps a summary that was made of the record after this folder was looked at: where the record has gone on since, it counts for
-    /// nothing at the next look.
+    /// Stores a summary made after this folder was read. If the record has changed since then, the summary
+    /// will be ignored.
     ///
     /// # Errors
     /// If it cannot be written.

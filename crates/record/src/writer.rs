@@ -1,4 +1,5 @@
-//! Appends to a record on disk and folds the same events in memory, so that both always agree; or in memory alone.
+//! Appends events to a record on disk and in memory, so that both always agree. A record may also be in
+//! memory only.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -8,30 +9,30 @@ use std::path::{Path, PathBuf};
 use crate::seal::Seal;
 use crate::{Event, Header, Record, VERSION, write_whole};
 
-/// Nobody else may read or write a file of a record.
+/// Only the owner may read or write files of a record.
 const FILE_MODE: u32 = 0o600;
 
-/// Why a record could not be made or appended to.
+/// Why a record could not be created or extended.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// A folder for the record is there already and holds something.
+    /// The folder for the record exists and is not empty.
     #[error("{}: is not empty, and a record is never written over", path.display())]
     Occupied {
-        /// The folder asked for.
+        /// The requested folder.
         path: PathBuf,
     },
-    /// The system refused.
+    /// An I/O error.
     #[error("{}: cannot write the record: {source}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl WriteError {
-    /// Whether the disk, or the user's share of it, is full.
+    /// Whether the disk is full or the user's quota is exceeded.
     pub fn is_disk_full(&self) -> bool {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         matches!(self, WriteError::Io { source, .. }
@@ -42,7 +43,7 @@ impl WriteError {
 /// A record being written.
 #[derive(Debug)]
 pub struct Writer {
-    /// Where events are kept, if they are.
+    /// The events file. `None` for a record in memory only.
     events: Option<Events>,
     record: Record,
 }
@@ -56,27 +57,27 @@ struct Events {
 }
 
 impl Writer {
-    /// A record that is kept nowhere: whatever ends the program leaves nothing of it.
+    /// Creates a record in memory only, of which nothing remains when the program ends.
     pub fn nowhere(header: Header, experiment: &str) -> Writer {
         let experiment = header.plan.secrets.hide_in_file(experiment);
         Writer { events: None, record: begun(PathBuf::new(), masked(header), experiment) }
     }
 
-    /// Makes the record's folder, for this user alone, with everything that is known before the run, secrets masked; `experiment` is the
-    /// file's text.
+    /// Creates the record's folder, accessible only by this user, with all data known before the run. Secrets
+    /// are masked. `experiment` is the text of the experiment file.
     ///
     /// # Errors
-    /// If the folder holds something already, or cannot be written.
+    /// If the folder is not empty, or cannot be written.
     pub fn create(directory: &Path, header: Header, experiment: &str) -> Result<Writer, WriteError> {
         let logs = directory.join("logs");
         let occupied = || WriteError::Occupied { path: directory.to_path_buf() };
         if fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(occupied());
         }
-        // Whoever may not read a record may not look into its folder.
+        // Users who may not read a record may not list its folder either.
         DirBuilder::new().recursive(true).mode(0o700).create(&logs).map_err(at(&logs))?;
         let experiment = header.plan.secrets.hide_in_file(experiment);
-        // Of two that begin in one empty folder at once, one makes this file.
+        // If two runs start in the same empty folder, only one can create this file.
         let path = directory.join("experiment.toml");
         let made = OpenOptions::new().create_new(true).write(true).mode(FILE_MODE).open(&path);
         let mut file = made.map_err(|error| {
@@ -84,14 +85,14 @@ impl Writer {
         })?;
         let written = file.write_all(experiment.as_bytes()).map_err(at(&path));
         written.and_then(|()| Writer::begin(directory, header, experiment)).inspect_err(|_| {
-            // What is no record must not look like one, nor stand in the way of the next.
+            // An incomplete folder must not look like a record, nor block the next run.
             let parts = ["record.json", "events.jsonl", "experiment.toml"];
             parts.iter().for_each(|name| drop(fs::remove_file(directory.join(name))));
             let _ = fs::remove_dir(&logs);
         })
     }
 
-    /// The header comes last and whole: from then on the folder is a record.
+    /// Writes the header last and atomically. From then on the folder is a record.
     fn begin(directory: &Path, header: Header, experiment: String) -> Result<Writer, WriteError> {
         let directory = fs::canonicalize(directory).map_err(at(directory))?;
         let header = masked(header);
@@ -99,11 +100,12 @@ impl Writer {
         let path = directory.join("events.jsonl");
         let file = OpenOptions::new().create_new(true).append(true).mode(FILE_MODE).open(&path);
         let file = file.map_err(at(&path))?;
-        // A mark that goes with this process, however it ends; see `is_being_written`. Where a file system has no locks there is none.
+        // The lock is released when this process ends in any way; see `is_being_written`. Some file systems
+        // have no locks.
         let _ = file.try_lock();
         let made = directory.join("record.json");
         write_whole(&made, &text).map_err(at(&made))?;
-        // The names of the files, too: without them a power cut would leave an empty folder.
+        // Syncs the directory entries, too: without them a power cut would leave an empty folder.
         for path in [&made, &directory] {
             File::open(path).and_then(|file| file.sync_all()).map_err(at(path))?;
         }
@@ -111,11 +113,11 @@ impl Writer {
         Ok(Writer { events, record: begun(directory, header, experiment) })
     }
 
-    /// Keeps one event: on disk first, in one write, then in memory. With the end of a block, and of the run, everything is on the disk
-    /// itself and survives a power cut.
+    /// Appends one event: first on disk, in one write, then in memory. The end of a block or of the run is
+    /// synced, so that it survives a power cut.
     ///
     /// # Errors
-    /// If the disk refuses; the event is then neither in memory nor, as a whole line, on disk.
+    /// If writing fails. The event is then neither in memory nor, as a whole line, on disk.
     pub fn append(&mut self, event: Event) -> Result<(), WriteError> {
         if let Some(events) = &mut self.events {
             events.append(&event)?;
@@ -124,12 +126,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Everything so far.
+    /// The record so far.
     pub fn record(&self) -> &Record {
         &self.record
     }
 
-    /// Everything, when nothing more is to be written. A copy would have to fill the empty parts of all histograms.
+    /// Returns the record after the last event. Cloning it would expand all packed histograms.
     pub fn into_record(self) -> Record {
         self.record
     }
@@ -142,7 +144,7 @@ impl Events {
         self.file.write_all(&line).map_err(at(&self.path))?;
         if matches!(event, Event::BlockEnded { .. } | Event::BlockDropped { .. } | Event::Ended(_)) {
             self.file.sync_data().map_err(at(&self.path))?;
-            // A file that was removed takes lines all the same, and nobody will ever read them.
+            // Writing to a removed file succeeds, but the data would be lost.
             fs::metadata(&self.path).map_err(at(&self.path))?;
         }
         self.seal = seal;
@@ -150,9 +152,10 @@ impl Events {
     }
 }
 
-/// A header as it is kept: of this format, without secrets.
+/// Prepares a header for storage: current format version, without secrets.
 fn masked(header: Header) -> Header {
-    // Each field is named, so that a new text does not compile before somebody has decided whether a secret may stand in it.
+    // The pattern names every field, so that a new field does not compile until it is decided whether it may
+    // contain secrets.
     let Header {
         version: _,
         proofload,
@@ -183,7 +186,7 @@ fn masked(header: Header) -> Header {
     }
 }
 
-/// A record without events.
+/// Creates a record without events.
 fn begun(directory: PathBuf, header: Header, experiment: String) -> Record {
     let mut record = Record::new(directory, header);
     record.experiment_text = Some(experiment);

@@ -1,4 +1,4 @@
-//! Records of every format open, and what is no record is told apart from what is damaged.
+//! Records of all formats open, and damage is distinguished from a path that is not a record.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn kept() -> Record {
     open(Path::new(KEPT)).expect("it opens")
 }
 
-/// A new record with the header of the kept one, and where it lies.
+/// Creates a new record with the header of the stored one. Returns its path and writer.
 fn begun() -> (TempDir, PathBuf, Writer) {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("record");
@@ -20,7 +20,7 @@ fn begun() -> (TempDir, PathBuf, Writer) {
     (folder, at, writer)
 }
 
-/// The lines of a record's events.
+/// Reads the lines of a record's events.
 fn events(at: &Path) -> Vec<String> {
     let text = fs::read_to_string(at.join("events.jsonl")).expect("the events");
     text.lines().map(str::to_owned).collect()
@@ -33,11 +33,11 @@ fn a_record_of_format_1_opens_whole() {
     assert_eq!(record.damage, Vec::<String>::new());
     assert_eq!(record.complete_blocks().count(), record.blocks.len());
     assert!(record.blocks.len() >= 6 && record.ended.is_some());
-    // Older than open loop: what it does not say is read as closed.
+    // The record predates open loop. Missing fields mean closed loop.
     assert!(!record.is_open_loop() && record.rate.is_none());
     let experiment = fs::read_to_string(Path::new(KEPT).join("experiment.toml")).expect("the experiment");
     assert_eq!(record.experiment_text.as_deref(), Some(&*experiment));
-    // Also by the name of a file in it, as people paste paths.
+    // Opens by a file in the folder, too, because users paste such paths.
     let by_file = open(&Path::new(KEPT).join("events.jsonl")).expect("it opens");
     assert_eq!(by_file.blocks, record.blocks);
 }
@@ -57,12 +57,12 @@ fn captures_are_kept_in_order_also_after_the_end_of_the_run_and_older_records_ha
     let told: Vec<(u32, CaptureKind)> = opened.captures.iter().map(|one| (one.round, one.kind)).collect();
     assert_eq!(told, [(1, kinds[0]), (2, kinds[1]), (3, kinds[2]), (4, kinds[3])]);
     assert_eq!((opened.ended, opened.damage), (Some(ended), Vec::<String>::new()));
-    // The form that other programs read.
+    // The serialized form, which other programs read.
     let form = r#","captured":{"round":1,"variant":0,"kind":"plain","#;
     assert!(events(&at).iter().any(|line| line.contains(form)), "{:?}", events(&at));
 }
 
-/// A capture of one service that is one process, and of which something is missing.
+/// Creates a capture of one service with one process and one missing part.
 fn capture(round: u32, kind: &str) -> Event {
     let agent = serde_json::json!({
         "thread": 0, "thread_id": 7, "role": "service", "versions": { "node": "22.0.0" }, "main": "/srv/server.js", "requests": 9,
@@ -127,7 +127,7 @@ fn a_record_from_elsewhere_is_no_trap() {
     let error = open(folder.path()).expect_err("a pipe is not waited for").to_string();
     assert!(error.contains("events.jsonl") && error.contains("a pipe, not a file"), "{error}");
     assert!(!is_being_written(folder.path()));
-    // As large as a disk, with nothing in it.
+    // As large as a disk, but sparse.
     fs::remove_file(&events).expect("gone");
     fs::File::create(&events).and_then(|file| file.set_len(100 << 30)).expect("a sparse file");
     let record = open(folder.path()).expect("what stands before it counts");
@@ -173,7 +173,7 @@ fn a_line_that_is_lost_or_changed_is_told_and_takes_its_block_along() {
         open(&at).expect("it opens")
     };
     assert_eq!(read(&all).damage, Vec::<String>::new());
-    // The last line has none after it that would tell; that a run has no end is told by itself.
+    // No line follows the last one to reveal its loss. That the run has no end is reported separately.
     for index in 0..all.len() - 1 {
         let mut lost = all.clone();
         lost.remove(index);

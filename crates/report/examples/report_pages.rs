@@ -1,5 +1,5 @@
-//! Writes report pages and flame pages of made-up records into a folder, and the report pages of records that are named, to look at, and
-//! for the tests in `web/tests` to open in a browser. Nothing shipped may use it.
+//! Writes report pages and flame pages of invented records, and report pages of the given records, into a
+//! folder, for viewing and for the browser tests in `web/tests`. Nothing shipped may use it.
 //!
 //! `cargo run -p proofload-report --example report_pages FOLDER [RECORD...]`
 
@@ -23,7 +23,7 @@ mod records;
 
 use records::{factorial, give, kept, slices};
 
-/// What would set `hostile` in the page if any of it were more than text.
+/// Sets `hostile` in the page if any of it is not treated as text.
 const HOSTILE: &str =
     "</script><script>globalThis.hostile=1</script><img src=x onerror=globalThis.hostile=1>{{data}}";
 
@@ -62,7 +62,7 @@ fn write(folder: &Path, name: &str, text: &str) -> io::Result<()> {
     fs::write(folder.join(name).with_extension("html"), text)
 }
 
-/// A thousand times about so many microseconds, with a tail.
+/// A thousand times around this many microseconds, with a tail.
 fn times(about_us: f64, seed: usize) -> Latencies {
     let mut times = Latencies::new();
     for index in 0..1000 {
@@ -73,7 +73,7 @@ fn times(about_us: f64, seed: usize) -> Latencies {
     times
 }
 
-/// Each variant's times follow from its throughput, as in a closed loop.
+/// Derives each variant's times from its throughput, as in a closed loop.
 fn answering(mut record: Record) -> Record {
     for slice in slices(&mut record) {
         let about_us = 32.0 * 0.5e6 / slice.counts.successful.max(1) as f64;
@@ -82,7 +82,7 @@ fn answering(mut record: Record) -> Record {
     record
 }
 
-/// The kept record at a common rate, with requests that the first variant never answered.
+/// The stored record at a common rate, with requests to which the first variant never responded.
 fn in_open_loop() -> Record {
     let mut record = kept();
     record.header.plan.question = Some("How long do users wait?".into());
@@ -105,7 +105,7 @@ fn in_open_loop() -> Record {
     record
 }
 
-/// One in ten is not answered.
+/// One in ten requests gets no response.
 fn failing() -> Record {
     let mut record = records::failing();
     for slice in slices(&mut record) {
@@ -121,7 +121,7 @@ fn error(phase: &str, cause: &str, count: u64) -> ErrorCount {
     serde_json::from_value(words).expect("any text is a word")
 }
 
-/// Every text from outside is hostile.
+/// Every external text is hostile.
 fn hostile() -> Record {
     let mut record = records::hostile(HOSTILE);
     for slice in slices(&mut record) {

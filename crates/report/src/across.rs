@@ -1,4 +1,4 @@
-//! Two records side by side, as people read them, and as JSON. Pure; what may be compared is `analysis`'s business.
+//! Comparison of two records, as a document and as JSON. Pure. `analysis` decides what may be compared.
 
 use analysis::{Across, SESSIONS_MIN, Shift};
 use model::quantity::{Quantity, interval};
@@ -10,18 +10,18 @@ use crate::form::Report;
 use crate::validity::explained_by;
 use model::document::{Block, Cell, Document, Fit, Line, Table, Tone};
 
-/// Two records and what may be said of them.
+/// Two records and their comparison.
 #[derive(Debug)]
 pub struct Compared<'a> {
     /// The earlier one.
     pub before: &'a Record,
     /// The later one.
     pub after: &'a Record,
-    /// What may be said.
+    /// Result of the comparison.
     pub across: &'a Across,
 }
 
-/// What every comparison of two runs takes as given.
+/// Assumption of every comparison of two runs.
 const APART: &str = "The runs were not interleaved: what else changed on this machine between them (neighbours on the host, temperature, \
                      updates) is inside. The intervals hold 95 % for all lines together, by how much other runs of the same plan on this \
                      machine differ from one another. A difference that matters deserves one experiment with both as variants.";
@@ -33,7 +33,7 @@ impl Report for Compared<'_> {
             Line::new(name, format!("{}, {}", record.header.created, record.directory.display()))
         };
         let mut blocks = vec![Block::Lines(vec![of("before", self.before), of("after", self.after)])];
-        // One table a metric, for figures of one metric have one unit, in both records and in all variants.
+        // One table for each metric, because all figures of a metric have the same unit.
         let compared = |metric: &&Metric| shifts.iter().any(|shift| shift.metric == **metric);
         blocks.extend(Metric::ALL.iter().filter(compared).map(|metric| Block::Table(table(*metric, shifts))));
         let remarks = findings.iter().map(Into::into).collect();

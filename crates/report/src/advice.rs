@@ -1,4 +1,5 @@
-//! What a tuning came to: what to set, what it is worth, and what was tried besides. As a document, and as JSON.
+//! Result of a tuning: settings to apply, their confirmed effect, and all other settings that were tried. As
+//! a document, and as JSON.
 
 use analysis::tune::{Confirmation, Keep, Known, State, Tuning};
 use analysis::{Outcome, Ruling};
@@ -12,23 +13,23 @@ use crate::Report;
 use crate::page::Ratio;
 use crate::plot::{self, Plot};
 
-/// What became of a setting.
+/// Verdict about a setting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Worth {
-    /// To be set.
+    /// To be applied.
     Set,
-    /// It helps, and with what else helps it may break a limit.
+    /// It helps, but together with the other chosen settings it may break a limit.
     LimitOpen,
-    /// It helps, and is not part of the best choice, or a limit forbids it.
+    /// It helps, but is not part of the best choice, or a limit forbids it.
     HeldBack,
     /// It makes no difference that matters.
     Same,
     /// It makes things worse.
     Worse,
-    /// Nobody knows yet.
+    /// Not decided yet.
     Undecided,
-    /// It did not start, answered otherwise, or fell over.
+    /// The service did not start, responded differently, or failed.
     Failed,
     /// It was not tried.
     #[default]
@@ -42,67 +43,68 @@ impl Worth {
     }
 }
 
-/// A setting, and what was found of it.
+/// A setting, and its results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Tried {
     /// The setting.
     pub name: String,
-    /// The level that was chosen, or screened, as people set it.
+    /// The chosen or screened level, in the user's notation.
     pub level: String,
-    /// What became of it.
+    /// Verdict about the setting.
     pub verdict: Worth,
-    /// Its effect on what is judged; all effects together hold with 95 % confidence.
+    /// Its effect on the judged metric. All effects together hold with 95 % confidence.
     pub effect: Option<Known>,
-    /// Its effect on peak memory, likewise.
+    /// Its effect on peak memory, with the same confidence.
     pub memory: Option<Known>,
-    /// Why it failed, was held back, or was not tried; of which level the figures are.
+    /// Why it failed, was held back, or was not tried. Also the level that the figures belong to.
     pub why: Option<String>,
-    /// Levels that were not tried, because the one that stands for them did not help.
+    /// Levels that were not tried, because the representative level did not help.
     pub untried_levels: Vec<String>,
-    /// About how much longer a screening takes that decides it, in seconds.
+    /// Approximate additional screening time until a decision, in seconds.
     pub more_s: Option<f64>,
-    /// What it may cost besides what was measured.
+    /// Possible costs that were not measured.
     pub cost: String,
-    /// Where the advice comes from.
+    /// Source of the advice.
     pub source: String,
 }
 
-/// What all that is to be set comes to, against the service as it is, on fresh runs.
+/// Confirmed effect of all chosen settings against the unchanged service, on fresh runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Confirmed {
-    /// On what is judged: ratio with its interval of 95 %.
+    /// Effect on the judged metric: ratio with its 95 % interval.
     pub effect: Option<Known>,
-    /// On peak memory.
+    /// Effect on peak memory.
     pub memory: Option<Known>,
-    /// What the screening had said.
+    /// Prediction from the screening.
     pub predicted: Option<f64>,
-    /// Whether the interval lies on the good side of 1, and no limit is surely broken: only then is anything advised.
+    /// Whether the interval is on the good side of 1, and no limit is certainly broken. Only then is anything
+    /// advised.
     pub holds: bool,
     /// Limits that the choice breaks, or leaves open.
     pub limits: Vec<LimitSeen>,
-    /// Why there is no effect.
+    /// Reason if there is no effect.
     pub void: Option<String>,
 }
 
-/// A limit, as the confirmation saw it.
+/// Result of a limit in the confirmation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LimitSeen {
-    /// As it was written.
+    /// The limit as it was written.
     pub limit: String,
-    /// Whether its whole interval keeps it; inconclusive also without a figure.
+    /// Whether its whole interval keeps the limit. Inconclusive also without a figure.
     pub state: Ruling,
-    /// What it bounds, against the service as it is.
+    /// The bounded figure, relative to the unchanged service.
     pub seen: Option<Known>,
 }
 
-/// What came of a tuning.
+/// Result of a tuning.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
-    /// Version of this form.
+    /// Version of this format.
     pub advice_version: u32,
     /// The service.
     pub service: String,
-    /// What is judged.
+    /// The judged metric.
     pub metric: Metric,
     /// Whether throughput was judged per core-second.
     pub per_core: bool,
@@ -110,28 +112,29 @@ pub struct Advice {
     pub margin: f64,
     /// Every setting, in the order of the catalogue.
     pub settings: Vec<Tried>,
-    /// `None` where there was nothing to confirm.
+    /// `None` if there was nothing to confirm.
     pub confirmed: Option<Confirmed>,
-    /// The least effect that the screening finds in 8 of 10 runs, as a fraction.
+    /// The smallest effect that the screening finds in 8 of 10 runs, as a fraction.
     pub findable: Option<f64>,
-    /// Why it ended early.
+    /// Reason for an early end.
     pub ended: Option<String>,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
     /// The folder with the records of all steps.
     pub folder: String,
-    /// The experiment file that compares the choice with the service as it is.
+    /// The experiment file that compares the choice with the unchanged service.
     pub experiment: Option<String>,
-    /// What to know of how it was measured.
+    /// Notes on the measurement.
     pub notes: Vec<String>,
-    /// How many blocks failed, and why the last of them did.
+    /// Number of failed blocks, and the reason of the last failure.
     pub lost: Option<String>,
-    /// What a profile proposes to change in the service's code, which was not tried.
+    /// Changes to the service's code that a profile suggests and that were not tried.
     pub proposals: Vec<String>,
 }
 
 impl Advice {
-    /// What a tuning came to; the rest is for the caller to fill in. `skipped` was not tried, with the reason.
+    /// Creates the result of a tuning. The caller fills in the remaining fields. `skipped` are settings that
+    /// were not tried, with the reasons.
     pub fn of(tuning: &Tuning, skipped: &[(String, String)]) -> Advice {
         let spec = &tuning.spec;
         let confirmed =
@@ -164,19 +167,19 @@ impl Advice {
         }
     }
 
-    /// The settings that help, confirmed on fresh runs: to be set, or with a limit open.
+    /// The settings that help, confirmed on fresh runs: to be applied, or with a limit open.
     fn chosen(&self) -> impl Iterator<Item = &Tried> {
         self.settings.iter().filter(|tried| tried.verdict.is_chosen())
     }
 
-    /// Those of which this became.
+    /// Settings with this verdict.
     pub fn of_worth(&self, verdict: Worth) -> impl Iterator<Item = &Tried> {
         self.settings.iter().filter(move |tried| tried.verdict == verdict)
     }
 }
 
 impl Confirmed {
-    /// What becomes of the choice; why it is not advised.
+    /// Verdict about the choice, or why it is not advised.
     fn advised(&self) -> Result<Worth, &'static str> {
         match self.limits.iter().map(|limit| limit.state).max() {
             _ if self.void.is_some() => Err("the confirmation is invalid"),
@@ -189,7 +192,7 @@ impl Confirmed {
 }
 
 impl Tried {
-    /// In a line with others of which the same became.
+    /// Short form for a line with other settings of the same verdict.
     fn in_short(&self) -> String {
         let mut told = self.level.clone();
         if let Some((value, between)) =
@@ -201,7 +204,7 @@ impl Tried {
         told
     }
 
-    /// Why, and how it would be decided.
+    /// The reason, and the time until a decision.
     fn remarks(&self) -> impl Iterator<Item = String> {
         let more = self.more_s.map(|more_s| format!("about {} more would decide it", minutes(more_s)));
         self.why.clone().into_iter().chain(more)
@@ -212,7 +215,7 @@ fn minutes(seconds: f64) -> String {
     span((seconds / 60.0).ceil() * 60.0)
 }
 
-/// What was found of a setting, where `advised` became of the choice.
+/// Results of a setting. `advised` is the verdict about the choice.
 fn tried(tuning: &Tuning, of: usize, advised: Result<Worth, &str>) -> Tried {
     let spec = &tuning.spec;
     let setting = &spec.settings[of];
@@ -301,7 +304,7 @@ impl Report for Advice {
         self.drawn(self.table_of("tried besides", false), self.lines(true))
     }
 
-    /// A line for all that is not chosen and became the same.
+    /// One line for each verdict of the settings that are not chosen.
     fn brief(&self) -> Document {
         self.drawn(Block::Lines(self.others_lines()), self.lines(false))
     }
@@ -310,7 +313,7 @@ impl Report for Advice {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// All effects, and what the choice came to on fresh runs.
+    /// All effects, and the confirmed effect of the choice.
     fn plot(&self) -> Option<Plot> {
         let is_chosen = self.chosen().next().is_some();
         let outcome = if is_chosen { Outcome::Better } else { Outcome::Inconclusive };
@@ -330,7 +333,7 @@ impl Report for Advice {
     }
 }
 
-/// What became of a setting: in a table and in a picture.
+/// Words for verdicts in tables and plots.
 const WORDS: [(Worth, Tone, &str, Outcome); 6] = [
     (Worth::Set, Tone::Good, "set", Outcome::Better),
     (Worth::LimitOpen, Tone::Doubtful, "limit open", Outcome::Better),
@@ -463,7 +466,7 @@ impl Advice {
         WORDS.iter().filter(|(worth, ..)| !worth.is_chosen()).filter_map(line).collect()
     }
 
-    /// What to know besides; with sources and method where `all` is to be said.
+    /// Notes. With `all` they include sources and method.
     fn lines(&self, all: bool) -> Vec<Line> {
         let mut lines: Vec<Line> = Vec::new();
         for tried in self.chosen().filter(|tried| !tried.cost.is_empty()) {
@@ -564,7 +567,7 @@ mod tests {
             anstream::adapter::strip_str(&crate::text::text(&advice.brief(), 100)).to_string()
         };
         insta::assert_snapshot!(plain(&advice));
-        // What may break a limit is not advised.
+        // A choice that may break a limit is not advised.
         let confirmed = advice.confirmed.as_mut().expect("it was confirmed");
         confirmed.limits[0].state = Ruling::Inconclusive;
         confirmed.limits[0].seen = Some(Known { ratio: 1.1, low: 0.9, high: 1.4 });
@@ -580,7 +583,7 @@ mod tests {
         let mut tuning = Tuning::new(Spec { settings, metric, margin: 0.03, keep, budget_s: 600.0, seed: 1 });
         tuning.states = vec![State::Better];
         for (won, level, untried) in [(None, "POOL=2", vec!["POOL=8"]), (Some(2), "POOL=8", vec![])] {
-            // What won broke the limit at a rate, and is not chosen.
+            // The winner broke the limit at a rate, and is not chosen.
             tuning.won = vec![won];
             let tried = Advice::of(&tuning, &[]).settings.remove(0);
             assert_eq!((tried.level.as_str(), tried.verdict), (level, Worth::HeldBack));

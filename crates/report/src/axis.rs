@@ -1,15 +1,16 @@
-//! The axis of ratios and of figures over time: logarithmic, so that twice as fast and half as fast lie equally far from no difference.
+//! The axis of ratios and of figures over time: logarithmic, so that twice as fast and half as fast are
+//! equally far from no difference.
 //!
-//! Pictures, text and trends use this one.
+//! Plots, text and trends share it.
 
 use model::quantity::{decimal, signed};
 
-/// Up to this ratio of its ends an axis is told in per cent, and then in factors.
+/// Up to this ratio of its ends an axis is labelled in per cent, beyond it in factors.
 const PERCENT_MAX: f64 = 3.0;
-/// Marks that are aimed at.
+/// Desired number of marks.
 const MARKS_MAX: f64 = 7.0;
 
-/// From values to places.
+/// Maps values to positions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Axis {
     /// Natural logarithms of its ends.
@@ -25,35 +26,36 @@ pub struct Mark {
 }
 
 impl Axis {
-    /// From one value to another, which are above 0; longer where they are not so far apart as `shortest`, a difference of logarithms.
+    /// Creates an axis between two values above 0. It is at least `shortest` long, as a difference of
+    /// logarithms.
     pub fn between(low: f64, high: f64, shortest: f64) -> Axis {
         let (low, high) = (low.ln(), high.ln());
         let short = ((shortest - (high - low)) / 2.0).max(0.0);
         Axis { low: low - short, high: high + short }
     }
 
-    /// The same with such a share of it empty at either end.
+    /// Adds an empty share of its length at each end.
     pub fn with_room(self, share: f64) -> Axis {
         let room = (self.high - self.low) * share;
         Axis { low: self.low - room, high: self.high + room }
     }
 
-    /// Its ends, as the values that lie there.
+    /// The values at its ends.
     pub fn ends(self) -> (f64, f64) {
         (self.low.exp(), self.high.exp())
     }
 
-    /// Where a value lies: from 0 to 1, or beyond.
+    /// Position of a value: from 0 to 1, or beyond.
     pub fn place(self, value: f64) -> f64 {
         (value.ln() - self.low) / (self.high - self.low)
     }
 
-    /// Whether a value lies on it.
+    /// Whether a value is on the axis.
     pub fn holds(self, value: f64) -> bool {
         (self.low..=self.high).contains(&value.ln())
     }
 
-    /// The marks of an axis of ratios, in rising order; 1 is among them where it lies on the axis.
+    /// The marks of an axis of ratios, in ascending order. 1 is among them if it is on the axis.
     pub fn marks(self) -> Vec<Mark> {
         if self.high - self.low < PERCENT_MAX.ln() { self.percents() } else { self.factors() }
     }
@@ -78,12 +80,13 @@ impl Axis {
             .collect()
     }
 
-    /// Round numbers that lie on it, in rising order: 1, 10, 100, …, and 2 and 5 of them where that is few.
+    /// Round numbers on the axis, in ascending order: 1, 10, 100, …, with 2 and 5 in between if these are
+    /// few.
     pub fn round(self) -> Vec<f64> {
         let powers = (self.low / 10_f64.ln()).floor() as i32..=(self.high / 10_f64.ln()).ceil() as i32;
         let decades = (self.high - self.low) / 10_f64.ln();
         let digits: &[f64] = if decades <= 2.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
-        // Every power of ten, or every second, and so on; 1 stays.
+        // Every power of ten, or every second one, and so on. 1 is always included.
         let every = (decades / MARKS_MAX).ceil().max(1.0) as i32;
         let numbers = powers
             .filter(|power| power % every == 0)
@@ -92,7 +95,7 @@ impl Axis {
     }
 }
 
-/// The first of 1, 2, 5, 10, … that is no less than this.
+/// The first of 1, 2, 5, 10, … that is not less than this.
 pub fn round_step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0].into_iter().map(|step| step * power).find(|step| *step >= least).unwrap_or(10.0 * power)

@@ -1,5 +1,5 @@
-//! A machine as people read it, and as JSON: how far apart copies came out on it, and what that lets one find; and what about it bears on
-//! a measurement. Pure; nothing is judged here, that is the work of `machine` and `analysis`.
+//! A machine's calibration (how much copies differed on it, and which differences can be found) and its
+//! hazards for measurements, as a document and as JSON. Pure. `machine` and `analysis` do the judging.
 
 use std::collections::BTreeMap;
 
@@ -17,23 +17,23 @@ use crate::form::Report;
 use crate::validity::explained_by;
 use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Table, Tone};
 
-/// Standard deviations of the correlation of independent blocks beyond which it is taken for real.
+/// Standard deviations of the correlation of independent blocks beyond which it counts as real.
 const LAG1_SDS: f64 = 2.0;
 
-/// A calibration with what it was made for.
+/// A calibration, and the experiment it was made for.
 #[derive(Debug)]
 pub struct Calibrated<'a> {
     /// The record of the two copies.
     pub record: &'a Record,
-    /// What may be concluded from it.
+    /// Conclusion from the record.
     pub conclusion: &'a Conclusion,
-    /// Its figures; `None` where it is void or has too few blocks.
+    /// Its figures. `None` if it is void or has too few blocks.
     pub calibration: Option<Calibration>,
     /// The experiment that is to be run on this machine.
     pub experiment: &'a Plan,
 }
 
-/// What finds the margin in the experiment's metric.
+/// The run that finds the margin in the experiment's metric.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct MarginFound {
     blocks: u32,
@@ -57,7 +57,7 @@ impl Report for Calibrated<'_> {
         Document::new(plan.question.as_ref().unwrap_or(&plan.name), blocks)
     }
 
-    /// `calibration` is null where there may be no figures.
+    /// `calibration` is null if no figures may be shown.
     fn data(&self) -> Value {
         let header = &self.record.header;
         let variant = header.plan.variants.first().map(|variant| variant.name.as_str());
@@ -81,7 +81,7 @@ impl Report for Calibrated<'_> {
 }
 
 impl Calibrated<'_> {
-    /// Whether the two came out alike, in the metric of the experiment.
+    /// Whether the two copies agreed in the metric of the experiment.
     fn alike(&self, calibration: &Calibration) -> Block {
         let metric = self.experiment.design.metric.row().title;
         let Some(noise) = calibration.noise(self.experiment.design.metric) else {
@@ -100,7 +100,7 @@ impl Calibrated<'_> {
         Block::Answers(vec![Answer::new(subject, tone, word, "")])
     }
 
-    /// What to do next, each a sentence or a command with its reason.
+    /// Next steps, each a sentence or a command with its reason.
     fn steps(&self) -> Vec<String> {
         let Some(calibration) = &self.calibration else { return Vec::new() };
         let design = &self.experiment.design;
@@ -139,7 +139,7 @@ impl Calibrated<'_> {
         steps
     }
 
-    /// `None` where no run finds the margin, or nothing is known.
+    /// `None` if no run finds the margin, or nothing is known.
     fn margin_found(&self) -> Option<MarginFound> {
         let (calibration, plan) = (self.calibration.as_ref()?, self.experiment);
         let noise = calibration.noise(plan.design.metric)?;
@@ -148,7 +148,7 @@ impl Calibrated<'_> {
         Some(MarginFound { blocks, run_s, budget_s: analysis::budget_s(run_s) })
     }
 
-    /// Estimates of the experiment that share the chance to err; one where it compares nothing.
+    /// Number of the experiment's estimates that share the error probability. One if it compares nothing.
     fn estimates(&self) -> usize {
         let plan = self.experiment;
         (plan.comparisons.len() * plan.design.metrics().count()).max(1)
@@ -159,7 +159,7 @@ fn copies(copies: &Copies) -> String {
     interval_told(copies.ratio, copies.low, copies.high)
 }
 
-/// What each budget finds.
+/// The smallest difference that each budget finds.
 fn table(calibration: &Calibration) -> Table {
     let found = calibration.metrics.first().map(|first| first.found.as_slice()).unwrap_or_default();
     let budget = |found: &analysis::Found| {
@@ -178,7 +178,7 @@ fn table(calibration: &Calibration) -> Table {
     table
 }
 
-/// What the noise is made of, and what it cost to find out.
+/// Components of the noise, and the cost of the calibration.
 fn lines(calibration: &Calibration) -> Vec<Line> {
     let noise = calibration.metrics.iter().map(|noise| Line::new("noise", noise_line(noise)));
     let Calibration { blocks, block_s, first_block_s, steal, .. } = calibration;
@@ -204,14 +204,14 @@ fn noise_line(noise: &Noise) -> String {
     format!("{}: σ {}{lags}", noise.metric.row().title, spread.join(", "))
 }
 
-/// A machine as it was looked at.
+/// Survey of a machine.
 #[derive(Debug)]
 pub struct Surveyed<'a> {
-    /// What is known of it.
+    /// Facts about the machine.
     pub facts: &'a Facts,
-    /// What follows, the worst first.
+    /// Hazards, most severe first.
     pub hazards: &'a [Hazard],
-    /// A calibration that was made on it. What may be expected of a machine nothing else can tell.
+    /// A calibration that was made on it. Only a calibration shows how precise measurements on a machine are.
     pub calibration: Option<(&'a Record, &'a Calibration)>,
 }
 
@@ -244,7 +244,7 @@ impl Surveyed<'_> {
         format!("This machine{model}: {bad}, {}, {} fine", many(of(Grade::Note), "note"), of(Grade::Fine))
     }
 
-    /// How far equal services came out apart here, if that was ever measured.
+    /// How much equal services differed here, if it was measured.
     fn expected(&self) -> Block {
         let Some((record, Calibration { metrics, blocks, .. })) = self.calibration else {
             let how =
@@ -261,7 +261,7 @@ impl Surveyed<'_> {
     }
 }
 
-/// A hazard as version 1 has it.
+/// A hazard in version 1 of the format.
 fn hazard_json(hazard: &Hazard) -> Value {
     let grade = match hazard.grade {
         Grade::Invalid | Grade::Warning => "bad",

@@ -1,15 +1,15 @@
-//! Figures as CSV, for spreadsheets and notebooks: RFC 4180 with line feeds alone. Numbers are whole: as many digits as it takes to
-//! read the same number again.
+//! Figures as CSV, for spreadsheets and notebooks: RFC 4180 with line feeds only. Numbers have as many digits
+//! as needed to read the same value again.
 //!
-//! Must not: know what the figures are of.
+//! This module does not know the meaning of the figures.
 
 use model::quantity::Unit;
 use model::text::line;
 
-/// Rows of as many fields each, the first of them what stands above each field.
+/// Rows with equal numbers of fields. The first row contains the headings.
 pub type Figures = Vec<Vec<String>>;
 
-/// What a column of such figures is counted in, as spreadsheets have it.
+/// Name of a unit for a column of figures.
 pub(crate) fn unit_name(unit: Unit) -> &'static str {
     match unit {
         Unit::PerS => "1/s",
@@ -21,21 +21,21 @@ pub(crate) fn unit_name(unit: Unit) -> &'static str {
     }
 }
 
-/// The rows as text.
+/// Formats the rows as text.
 pub fn csv(figures: &Figures) -> String {
     let mut out = csv::Writer::from_writer(Vec::new());
-    // Into memory, and as many fields a row: neither can fail.
+    // Neither writing to memory nor rows of equal length can fail.
     figures.iter().for_each(|row| drop(out.write_record(row)));
     String::from_utf8(out.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
-/// A figure; empty where there is none.
+/// Formats a figure. Empty without a value.
 pub(crate) fn figure(value: Option<f64>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// A name that no spreadsheet takes for a formula: an apostrophe before what begins like one, which they hide. On a terminal control
-/// characters could do as they like.
+/// Protects a name from being read as a formula: an apostrophe, which spreadsheets hide, is put before a
+/// leading formula character. Control characters, which could affect a terminal, are replaced.
 pub(crate) fn name(name: &str) -> String {
     let name = line(name);
     match name.trim_start_matches([' ', '\u{a0}', '\u{3000}']).chars().next() {

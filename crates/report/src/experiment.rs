@@ -1,4 +1,4 @@
-//! The report of an experiment: what its record and the conclusion say, in order. Nothing is concluded here; that is `analysis`'s work.
+//! The report of an experiment: its record and the conclusion, in order. `analysis` draws the conclusions.
 
 use analysis::{
     Assumption, Comparison, Conclusion, Effect, Exploratory, Finding, Grade, Kind, Outcome, Standing, Variant,
@@ -25,6 +25,7 @@ use crate::validity::explained_by;
 pub use data::schema;
 pub use headline::State;
 pub(crate) use method::{end_text, machine_line, processor};
+pub(crate) use tables::INVALID;
 
 pub(crate) mod answer;
 pub(crate) mod capacity;
@@ -33,34 +34,34 @@ pub(crate) mod headline;
 pub(crate) mod method;
 pub(crate) mod tables;
 
-/// The report as a page, in the record's folder.
+/// File name of the report page in the record's folder.
 pub const REPORT_PAGE: &str = "report.html";
 
-/// A record and what is concluded of it.
+/// A record and its conclusion.
 #[derive(Debug, Clone, Copy)]
 pub struct Measured<'a> {
     /// The record.
     pub record: &'a Record,
-    /// What is concluded of it.
+    /// The conclusion.
     pub conclusion: &'a Conclusion,
-    /// What its captures tell; `None` where there are none.
+    /// Explanation from its captures. `None` without captures.
     pub explanation: Option<&'a Explanation>,
-    /// The machine that it is read on; `None` where that is the one that it was measured on.
+    /// The machine on which the record is read. `None` if it was measured on the same machine.
     pub here: Option<&'a Environment>,
     /// Whether the record has a [`REPORT_PAGE`].
     pub has_page: bool,
-    /// Whether the flame graphs' page lies beside the report's.
+    /// Whether the page with the flame graphs is beside the report.
     pub has_flames: bool,
-    /// Whether it is the newest record, which commands mean that name none.
+    /// Whether it is the newest record, which commands without a record refer to.
     pub is_latest: bool,
-    /// Whether more of the distribution of latencies is shown, where nothing is compared.
+    /// Whether more of the latency distribution is shown, if nothing is compared.
     pub distribution: bool,
-    /// What another tool, whose command line was given, would have done or shown otherwise.
+    /// Differences to the tool whose command line was given.
     pub differences: &'a [String],
 }
 
 impl<'a> Measured<'a> {
-    /// A record that is read where it was measured.
+    /// A record that is read on the machine where it was measured.
     pub fn new(
         record: &'a Record,
         conclusion: &'a Conclusion,
@@ -79,17 +80,17 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// The question, or the experiment's name where the file asks none.
+    /// The question, or the experiment's name if the file has none.
     pub(crate) fn title(&self) -> &'a str {
         let plan = &self.record.header.plan;
         plan.question.as_ref().unwrap_or(&plan.name)
     }
 
-    /// On which machines, and where the record lies. That it was measured elsewhere than where it is read belongs to it.
+    /// The machines, and the folder of the record. Includes the differences if it is read on another machine.
     pub(crate) fn place(&self) -> Vec<Line> {
         let mut place = method::place(self.record);
         let Some(here) = self.here else { return place };
-        // Of other machines nothing is known where it is read.
+        // Other machines are unknown where the record is read.
         let then = Environment { hosts: here.hosts.clone(), ..self.record.header.environment.clone() };
         let differences = analysis::differences(&then, here);
         if let Some(machine) = place.first_mut().filter(|_| !differences.is_empty()) {
@@ -98,7 +99,8 @@ impl<'a> Measured<'a> {
         place
     }
 
-    /// The gravest first, as with findings. Where all is void no result rests on anything, but what is doubtful may be the reason.
+    /// Most severe first, like findings. If everything is void no result depends on an assumption, but a
+    /// doubtful one may be the reason.
     pub(crate) fn assumptions(&self) -> Vec<&'a Assumption> {
         let void = self.conclusion.comparisons.iter().all(|of| of.outcome == Outcome::Invalid);
         let told = |assumption: &&Assumption| !void || assumption.standing == Standing::Doubtful;
@@ -111,7 +113,7 @@ impl<'a> Measured<'a> {
         sorted
     }
 
-    /// What to do next, each a sentence or a command with its reason.
+    /// Next steps, each a sentence or a command with its reason.
     pub(crate) fn steps(&self) -> Vec<String> {
         let mut steps = next(self.record, self.conclusion);
         if self.explanation.is_some() {
@@ -148,7 +150,7 @@ impl<'a> Measured<'a> {
             method.push(Block::Lines(assumptions));
         }
         blocks.push(Block::Folded("How it was measured, and assumptions".to_owned(), method));
-        // Not the page in its folder: the record may come from anybody.
+        // Not the page in the record's folder, because the record may come from an untrusted source.
         let look = self.has_page.then(|| format!("to look at it: proofload report {} --open", typed(record)));
         blocks.push(Block::Steps(self.steps().into_iter().chain(look).collect()));
         let headline = Some(headline(record, conclusion));
@@ -195,7 +197,7 @@ fn assumption(of: &Assumption) -> Line {
     Line { tone, detail: of.evidence.clone(), ..Line::new(word, of.statement) }
 }
 
-/// Whose own words tell why the run failed.
+/// The program whose output contains the reason of a failed run.
 fn said_by(record: &Record) -> Option<&'static str> {
     match record.end() {
         Some(EndReason::ServiceFailed(_)) => Some("the service"),
@@ -215,7 +217,7 @@ fn said_by(record: &Record) -> Option<&'static str> {
     }
 }
 
-/// The command that runs it again.
+/// The command that runs the experiment again.
 fn again(record: &Record) -> String {
     let header = &record.header;
     let against = header.plan.against.as_ref().map(Against::flags).unwrap_or_default();
@@ -224,7 +226,7 @@ fn again(record: &Record) -> String {
         MadeBy::Load => "run",
         MadeBy::Run => {
             let typed = typed_flags(header);
-            // Without a limit of its own the file need not have any.
+            // A limit from a flag does not require limits in the file.
             words.extend(typed.iter().any(|word| word == "--limit").then(|| "--gate".to_owned()));
             words.extend(typed);
             "run"
@@ -241,7 +243,7 @@ fn again(record: &Record) -> String {
             "doctor calibrate"
         }
         MadeBy::Tune => {
-            // A step's own: what was typed is the service as it was.
+            // A step of a tuning has its own file, because the typed command refers to the original service.
             words = vec![record.directory.join("experiment.toml").display().to_string()];
             "run"
         }
@@ -249,7 +251,7 @@ fn again(record: &Record) -> String {
     format!("proofload {command} {}{against}", plan::command_line(words))
 }
 
-/// Flags that were typed beside the file and changed the run: `--explain`, and limits, which may end it earlier.
+/// Flags beside the file that changed the run: `--explain`, and limits, which may end it earlier.
 fn typed_flags(header: &Header) -> Vec<String> {
     let explain = "--explain".to_owned();
     let is_typed = header.plan.design.explain && header.command.contains(&explain);
@@ -258,8 +260,8 @@ fn typed_flags(header: &Header) -> Vec<String> {
     Some(explain).filter(|_| is_typed).into_iter().chain(limits).collect()
 }
 
-/// The command that repeats it with its seed, and with its budget where that was typed. That of a load, which has no file, is what was
-/// typed: its seed is among its flags, or the usual.
+/// The command that repeats the run with its seed, and with its budget if that was typed. A load has no file:
+/// its command is what was typed, with the seed from a flag or the default.
 pub(crate) fn repeat(record: &Record) -> String {
     let Header {
         command,
@@ -267,15 +269,15 @@ pub(crate) fn repeat(record: &Record) -> String {
         seed,
         made_by,
         budget_typed,
-        // In `again`.
+        // Used in `again`.
         experiment: _,
-        // When, where and by what it was made.
+        // Time, place and version of the record.
         version: _,
         proofload: _,
         created: _,
         order: _,
         environment: _,
-        // They lie where they lay.
+        // The files are where they were.
         files: _,
     } = &record.header;
     if *made_by == MadeBy::Load {
@@ -310,14 +312,16 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
     decide.into_iter().chain(hold).chain([request]).collect()
 }
 
-// The first screen of a run: the verdicts, what makes them doubtful, and where the rest is, in about fifteen lines.
+// The first screen of a run: the verdicts, the doubts about them, and where to find the rest, in about
+// fifteen lines.
 //
-// Its words and figures are those of the whole report. Must not: judge, or word a verdict a second time.
+// Its words and figures come from the whole report. This module does not judge, and does not word a verdict
+// again.
 
-/// Verdicts that one screen has room for.
+/// Maximum number of verdicts on one screen.
 const VERDICTS_MAX: usize = 12;
 
-/// A verdict behind what ranks it: whether it is decided, and how far from no difference it is.
+/// A verdict with its sort key: whether it is decided, and its distance from no difference.
 type Ranked = (bool, f64, Answer);
 
 impl Measured<'_> {
@@ -340,7 +344,7 @@ impl Measured<'_> {
         Document::new(self.title(), blocks)
     }
 
-    /// What makes the result doubtful, and commands that lead on.
+    /// Doubts about the result, and commands for more.
     fn leads(&self) -> Vec<Line> {
         let mut lines = warnings(&self.conclusion.findings);
         if said_by(self.record).is_some() {
@@ -357,7 +361,7 @@ impl Measured<'_> {
     }
 }
 
-/// A record's folder as it is typed into a shell.
+/// A record's folder, quoted for a shell.
 pub(crate) fn typed(record: &Record) -> String {
     plan::command_line([record.directory.display().to_string()])
 }
@@ -366,7 +370,7 @@ fn lead(name: &str, command: String) -> Line {
     Line { command: Some(command), ..Line::new(name, "") }
 }
 
-/// Findings of the same check and remedy as one, with what else was seen below the first.
+/// Merges findings of the same check and remedy, with further evidence below the first.
 pub(crate) fn remarks<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Remark> {
     let alike = findings.into_iter().map(|of| ((of.check, of.grade, &of.remedy.text), of));
     let remark = |(_, all): (_, Vec<&Finding>)| {
@@ -376,13 +380,14 @@ pub(crate) fn remarks<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Ve
     model::grouped(alike).into_iter().map(remark).collect()
 }
 
-/// What forbids a conclusion comes whole, before all else.
+/// Findings that forbid a conclusion are shown completely, before everything else.
 pub(crate) fn invalid(findings: &[Finding]) -> Block {
     let grave = findings.iter().filter(|finding| finding.grade == Grade::Invalid);
     Block::Findings(remarks(grave), None)
 }
 
-/// The warnings, the first in words: it may explain the others. And the command that explains all that is grave, by number.
+/// The warnings: the first one in words, because it may explain the others, and the command that explains all
+/// severe findings by number.
 pub(crate) fn warnings(findings: &[Finding]) -> Vec<Line> {
     let told = |finding: &&Finding| finding.grade.is_grave();
     let warnings = findings.iter().filter(|finding| finding.grade == Grade::Warning);
@@ -397,7 +402,8 @@ pub(crate) fn warnings(findings: &[Finding]) -> Vec<Line> {
     lines
 }
 
-/// The effects that lead; else comparisons and interactions, the decided ones first, and of these the largest.
+/// The leading effects, or else comparisons and interactions: decided ones first, and the largest first among
+/// these.
 fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<Block> {
     let all = &conclusion.comparisons;
     let void = all.iter().all(|one| one.outcome == Outcome::Invalid);
@@ -424,7 +430,7 @@ fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<Block> {
     [Block::Verdicts(shown.collect())].into_iter().chain(more).collect()
 }
 
-/// How far a ratio is from no difference.
+/// Distance of a ratio from no difference.
 fn distance(estimate: Option<&Estimate>) -> f64 {
     estimate.map_or(0.0, Estimate::distance)
 }
@@ -447,7 +453,7 @@ fn compared(record: &Record, conclusion: &Conclusion, of: &Comparison) -> Ranked
     (of.outcome.is_decided(), distance(of.estimate.as_ref()), Answer { notes, ..answer })
 }
 
-/// The margin, where an outcome turns on it.
+/// The margin, if the outcome depends on it.
 fn held_against(outcome: Outcome, margin: f64) -> String {
     match outcome {
         Outcome::Equivalent | Outcome::Inconclusive => within(margin),
@@ -459,7 +465,7 @@ fn within(margin: f64) -> String {
     format!(", margin ±{}", share(margin))
 }
 
-/// The amounts behind a ratio, other metrics that differ beyond chance, and what it takes to decide.
+/// The amounts behind a ratio, other metrics with differences beyond chance, and the effort until a decision.
 fn beside(conclusion: &Conclusion, of: &Comparison, margin: f64) -> Vec<String> {
     let amount = |index: usize| Some(judged(conclusion.variants.get(index)?, of)?.to_string());
     let amounts = amount(of.baseline).zip(amount(of.candidate));
@@ -482,7 +488,7 @@ fn judged(variant: &Variant, of: &Comparison) -> Option<Quantity> {
     }
 }
 
-/// What was measured of a variant.
+/// Measured value of a variant.
 fn value(variant: &Variant, metric: Metric) -> Option<Quantity> {
     let found = match metric.quantile() {
         Some(_) => {
@@ -503,7 +509,7 @@ fn of_effect(conclusion: &Conclusion, effect: &Effect, margin: f64) -> Answer {
     Answer::new(&effect.label, tables::tone(effect), answer::effect_word(effect), detail.unwrap_or_default())
 }
 
-/// Whether the run was stopped before its time; what failed is told elsewhere.
+/// Whether the run was stopped early. Failures are reported elsewhere.
 fn was_stopped(reason: &EndReason) -> bool {
     match reason {
         EndReason::Interrupted | EndReason::Void(_) => true,
@@ -519,8 +525,8 @@ fn was_stopped(reason: &EndReason) -> bool {
     }
 }
 
-/// How much was measured: `6 blocks in 2m43s · closed loop, 16 connections · each process in its first 7.1 s of load · 0 of 43,341 requests
-/// failed`.
+/// Extent of the measurement: `6 blocks in 2m43s · closed loop, 16 connections · each process in its first
+/// 7.1 s of load · 0 of 43,341 requests failed`.
 fn course(record: &Record, conclusion: &Conclusion) -> String {
     let mut blocks = many(conclusion.blocks.into(), "block");
     if !conclusion.blocks_dropped.is_empty() {
@@ -535,7 +541,7 @@ fn course(record: &Record, conclusion: &Conclusion) -> String {
     let sum = |of: fn(&Variant) -> u64| conclusion.variants.iter().map(of).sum::<u64>();
     let (mut failed, mut requests) = (sum(|of| of.failed), sum(|of| of.requests));
     if requests == 0 {
-        // Without a complete block, those of the warm-up.
+        // Without a complete block, the requests of the warm-up.
         let slices = record.trials().flat_map(|trial| &trial.slices);
         RequestOutcome { due: requests, failed } = slices.map(|slice| slice.counts.outcome()).sum();
     }

@@ -1,5 +1,5 @@
-//! What may be concluded of other tools' output, as people read it, and as JSON. Pure; nothing is concluded here, that is the crate
-//! `foreign`'s work.
+//! Conclusions from the output of other tools, as a document and as JSON. Pure. The crate `foreign` draws the
+//! conclusions.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,25 @@ use serde_json::{Value, json};
 use crate::form::Report;
 use model::document::{Answer, Block, Cell, Column, Document, Fit, Remark, Row, Table, Tone};
 
-/// Places of a finding that are told one by one.
+/// Maximum number of places of a finding that are listed.
 const CASES_MAX: usize = 5;
-/// Labels that are told one by one where they say the same.
+/// Maximum number of labels that are listed for the same evidence.
 const LABELS_MAX: usize = 8;
-/// An interval from one rate to more than so many times it is not worth printing.
+/// An interval whose ends differ by more than this factor is not printed.
 const INTERVAL_MAX: f64 = 4.0;
-/// Longer labels stand in the table, and are told by their number there.
+/// Longer labels are in the table, and are referred to by their number.
 const LABEL_SHORT: usize = 24;
-/// Runs in the table; a table that nobody reads to its end is no table.
+/// Maximum number of runs in the table, to keep it readable.
 const ROWS_MAX: usize = 60;
-/// Ways of loading that are told.
+/// Maximum number of load configurations that are listed.
 const WAYS_MAX: usize = 4;
 
-/// An audit, and the comparison that was asked for.
+/// An audit, and the requested comparison.
 #[derive(Debug)]
 pub struct Audited<'a> {
-    /// What was read and what follows.
+    /// Input and findings.
     pub audit: &'a Audit,
-    /// The comparison, where one was asked for.
+    /// The comparison, if one was requested.
     pub comparison: Option<Comparison>,
 }
 
@@ -50,7 +50,7 @@ impl Report for Audited<'_> {
         }
         blocks.extend(self.comparison.as_ref().map(|comparison| Block::Answers(vec![answer(comparison)])));
         let mut remarks: Vec<Remark> = audit.findings.iter().map(|found| remark(found, audit)).collect();
-        // Findings of one kind have one remedy, and once is enough.
+        // Findings of one kind have the same remedy, which is shown once.
         for at in (1..remarks.len()).filter(|at| audit.findings[*at].remedy == audit.findings[*at - 1].remedy)
         {
             remarks[at].remedy.clear();
@@ -90,7 +90,7 @@ impl Audited<'_> {
         format!("{runs}{labels} in {}", if file.file == "-" { "what was piped in" } else { &file.file })
     }
 
-    /// What may be said all the same.
+    /// Valid statements despite the findings.
     fn stands(&self) -> Vec<String> {
         let lines: Vec<String> = self.audit.groups.iter().filter_map(|group| self.pooled(group)).collect();
         if !lines.is_empty() {
@@ -115,7 +115,7 @@ impl Audited<'_> {
         vec![text.to_owned()]
     }
 
-    /// The interval of a label's repeats, unless it is void.
+    /// The interval of a label's repetitions, unless it is void.
     fn pooled(&self, group: &Group) -> Option<String> {
         let pooled = group.pooled?;
         let voids = |found: &Found| {
@@ -162,7 +162,8 @@ fn remark(found: &Found, audit: &Audit) -> Remark {
     Remark { mark, cases: case_lines(found, audit), ..Remark::from(&found.finding) }
 }
 
-/// A finding as version 1 has it: its evidence is a statement, and figures are plain numbers whose names end in their unit.
+/// A finding in version 1 of the format: its evidence is a statement, and figures are plain numbers whose
+/// names end in their unit.
 fn finding_json(found: &Found) -> Value {
     let case = |case: &Case| {
         let figures = case.evidence.figures().map(|(name, quantity)| (name, quantity.value));
@@ -184,18 +185,18 @@ fn finding_json(found: &Found) -> Value {
     })
 }
 
-/// Cases that say the same in one line, and no more lines than can be read.
+/// Combines cases with the same evidence in one line, and limits the number of lines.
 fn case_lines(found: &Found, audit: &Audit) -> Vec<String> {
     let mut alike: Vec<(&str, Vec<&Case>)> = Vec::new();
     for case in &found.cases {
         match alike.iter().position(|(evidence, _)| *evidence == case.evidence.as_str()) {
             Some(at) => alike[at].1.push(case),
-            // Beyond what is told, nothing needs to be put together.
+            // Cases beyond the limit need not be grouped.
             None if alike.len() <= CASES_MAX => alike.push((&case.evidence, vec![case])),
             None => {}
         }
     }
-    // What holds for all runs, and has no figure, is said by the statement.
+    // Evidence without a figure that applies to all runs is part of the statement.
     if let [("", cases)] = alike.as_slice()
         && cases.len() == audit.runs.len()
     {
@@ -224,7 +225,7 @@ fn case_line(evidence: &str, cases: &[&Case], audit: &Audit) -> String {
     format!("{names}{between}{evidence}{place}")
 }
 
-/// A label, or its number in the table where it is long.
+/// A label, or its number in the table if it is long.
 fn short(label: &str, audit: &Audit) -> String {
     let number = audit.groups.iter().position(|group| group.label == label);
     match number.filter(|_| label.chars().count() > LABEL_SHORT) {
@@ -233,7 +234,7 @@ fn short(label: &str, audit: &Audit) -> String {
     }
 }
 
-/// What the tools were told to do, each way once.
+/// The distinct configurations of the tools.
 fn ways(audit: &Audit) -> Vec<String> {
     let url = shared_url(audit);
     let mut ways: Vec<String> = Vec::new();
@@ -245,7 +246,7 @@ fn ways(audit: &Audit) -> Vec<String> {
     ways
 }
 
-/// The address that all runs have, as far as they have it in common.
+/// The common part of all runs' addresses.
 fn shared_url(audit: &Audit) -> Option<String> {
     let urls: Vec<&str> = audit.runs.iter().map(|run| run.url.as_deref()).collect::<Option<_>>()?;
     let first = *urls.first()?;
@@ -270,16 +271,16 @@ fn way(run: &Run, url: Option<&str>) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// All runs, or the first of very many. Columns in which nothing is known are left out.
+/// All runs, or the first ones of very many. Columns without any value are left out.
 fn runs(audit: &Audit) -> Table {
     let measured = ["req/s", "requests", "failed", "mean", "p99"].map(Column::figure);
     let names = [Column::figure("#"), Column::text("label", Fit::Wrapped)];
-    // Findings tell of bytes where they matter.
+    // Findings report bytes if they matter.
     let bytes = Column::figure("bytes").spare(1);
     let mut table = Table::new("", names.into_iter().chain(measured).chain([bytes]));
     let mut above: &[String] = &[];
     for (index, group) in audit.groups.iter().enumerate() {
-        // Labels that are paths below headings stand below them.
+        // Labels that are paths below headings are shown below these.
         let path = group.path.as_slice();
         let inner = path.len().saturating_sub(1);
         let shared = path.iter().take(inner).zip(above).take_while(|(one, other)| one == other).count();
@@ -323,7 +324,7 @@ fn figures(run: &Run) -> Vec<Cell> {
     let failed = run.failures.total();
     let told = [run.failures.timeouts, run.failures.status, run.failures.other].iter().any(Option::is_some);
     let requests = run.requests.map(count);
-    // Each is printed as the tool has it, with a unit of its own: figures of other tools are of all sizes.
+    // Printed in the tool's own unit, because figures of other tools vary widely.
     let us = |value: Option<f64>| Cell::optional(value.map(|us| Quantity::us(us).to_string()));
     vec![
         Cell::figure(run.rate().map(Quantity::number)),

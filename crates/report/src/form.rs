@@ -1,4 +1,4 @@
-//! The forms of a report: a table. A new form is a renderer of its own and a row here.
+//! The forms of a report as a table. To add a form, add a renderer and a row here.
 
 use serde_json::Value;
 
@@ -10,57 +10,58 @@ use crate::plot::{Ground, Plot};
 use crate::text::text;
 use model::document::Document;
 
-/// Something that is reported: what people read of it, and what programs read.
+/// A report, for people and for programs.
 pub trait Report {
-    /// What people read.
+    /// The report for people.
     fn document(&self) -> Document;
 
-    /// The first screen of it, for whoever ran it; the whole where that is short.
+    /// The first screen, for the user who ran it. The whole document if that is short.
     fn brief(&self) -> Document {
         self.document()
     }
 
-    /// What programs read, with a version of its own: within one, fields are added and never renamed or removed (docs/formats.md).
+    /// The report for programs, with its own version. Within a version, fields are added and never renamed or
+    /// removed (docs/formats.md).
     fn data(&self) -> Value;
 
-    /// Its figures for spreadsheets; `None` where it has none.
+    /// Figures for spreadsheets. `None` if there are none.
     fn figures(&self) -> Option<Figures> {
         None
     }
 
-    /// What its page shows, where it has one of its own; others get a page of their document and their plot.
+    /// Data of its page, if it has one. Other reports get a page with their document and their plot.
     fn page(&self) -> Option<PageData> {
         None
     }
 
-    /// What passes or fails in it, as CI servers read it; `None` where nothing does.
+    /// Test results for CI servers. `None` if nothing passes or fails.
     fn junit(&self) -> Option<String> {
         None
     }
 
-    /// Its verdicts as a picture; `None` where it has none.
+    /// Its verdicts as a plot. `None` if there are none.
     fn plot(&self) -> Option<Plot> {
         None
     }
 }
 
-/// How a report is to look.
+/// Appearance of a report.
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
     /// Columns of text.
     pub width: usize,
-    /// What a picture stands on.
+    /// Background of a picture.
     pub ground: Ground,
 }
 
-/// A form: its name, other names of it, and what it is for.
+/// A form: its name, aliases, and purpose.
 #[derive(Debug)]
 pub struct Form {
-    /// As flags have it.
+    /// Value of flags.
     pub name: &'static str,
     /// Other names.
     pub aliases: &'static [&'static str],
-    /// In a few words.
+    /// Short description.
     pub about: &'static str,
     draw: fn(&dyn Report, Look) -> Option<String>,
 }
@@ -73,7 +74,7 @@ const fn form(
     Form { name, aliases: &[], about, draw }
 }
 
-/// Text, the usual one.
+/// Text, the default.
 pub static TEXT: Form =
     form("text", "For a terminal", |report, look| Some(text(&report.document(), look.width)));
 /// Markdown.
@@ -102,7 +103,7 @@ pub static JUNIT: Form =
 pub static FORMS: [&Form; 7] = [&TEXT, &MARKDOWN, &JSON, &HTML, &CSV, &SVG, &JUNIT];
 
 impl Form {
-    /// The form of that name.
+    /// Finds the form with this name.
     pub fn named(name: &str) -> Option<&'static Form> {
         FORMS.into_iter().find(|form| form.name == name || form.aliases.contains(&name))
     }
@@ -114,7 +115,7 @@ impl PartialEq for Form {
     }
 }
 
-/// A report in a form; `None` where it has no such form. Text has its colours.
+/// Renders a report in a form. `None` if the report does not have this form. Text contains colours.
 pub fn render(report: &dyn Report, form: &Form, look: Look) -> Option<String> {
     (form.draw)(report, look)
 }

@@ -1,5 +1,6 @@
-//! A gate as people read it, as JSON, and as what GitHub's runner understands: a line for each limit that fails or is inconclusive, at its
-//! line of the experiment file, and as JUnit's XML. Pure; which limits pass `analysis` has judged.
+//! A gate as a document, as JSON, as workflow commands of GitHub's runner (one line for each failed or
+//! inconclusive limit, at its line in the experiment file), and as JUnit XML. Pure. `analysis` judges the
+//! limits.
 
 use analysis::{Gate, Judgement, Measured, Ruling, Unfit};
 use model::document::{Answer, Block, Cell, Document, Fit, Line, Table, Tone};
@@ -13,19 +14,19 @@ use crate::experiment::processor;
 use crate::form::Report;
 use crate::html::text as xml;
 
-/// What stands in place of rulings where there are none.
+/// Replaces the rulings if there are none.
 const UNFIT: &str = "the gate judged nothing";
-/// Reasons of single limits that are told below the table.
+/// Maximum number of limits whose reasons are listed below the table.
 const REASONS_MAX: usize = 10;
 
-/// A gate and the record that it was judged from.
+/// A gate and the record from which it was judged.
 #[derive(Debug)]
 pub struct Gated<'a> {
     /// The record.
     pub record: &'a Record,
-    /// What its limits came to.
+    /// Results of its limits.
     pub gate: &'a Gate,
-    /// Whether limits that are inconclusive are let pass.
+    /// Whether inconclusive limits pass.
     pub allow_open: bool,
 }
 
@@ -42,7 +43,7 @@ impl Report for Gated<'_> {
         let Record { header, directory, .. } = self.record;
         let measured = format!("{} on {}", header.created, processor(&header.environment));
         let mut place = vec![Line::new("measured", measured)];
-        // Of a record that is not kept there is no place.
+        // A record that is not stored has no folder.
         if !directory.as_os_str().is_empty() {
             place.push(Line::new("record", directory.display().to_string()));
         }
@@ -83,18 +84,18 @@ impl Report for Gated<'_> {
 }
 
 impl Gated<'_> {
-    /// Whether what is inconclusive passes: if that was asked for, and each interval is only too wide.
+    /// Whether inconclusive limits pass: if requested, and all of them have intervals that are only too wide.
     pub fn lets_pass(&self) -> bool {
         let has_intervals = self.of(Ruling::Inconclusive).all(|of| of.measured.is_some());
         self.allow_open && self.record.damage.is_empty() && has_intervals
     }
 
-    /// Limits that came to this.
+    /// Limits with this ruling.
     fn of(&self, ruling: Ruling) -> impl Iterator<Item = &Judgement> {
         self.gate.judgements.iter().filter(move |judgement| judgement.ruling == ruling)
     }
 
-    /// The sentence behind the word for all of it.
+    /// The sentence after the overall result.
     fn conclusion(&self) -> String {
         if let Some((unfit, reason)) = &self.gate.unfit {
             return match unfit {
@@ -130,7 +131,8 @@ impl Gated<'_> {
         }
     }
 
-    /// What would decide inconclusive limits: the one that takes longest. Where none is known for one of them, none is told.
+    /// The effort to decide all inconclusive limits, given by the slowest one. Empty if it is unknown for one
+    /// of them.
     fn advice(&self) -> String {
         let needed = self.of(Ruling::Inconclusive).map(|of| Some((of.blocks_needed?, of)));
         let most = needed.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max_by_key(|of| of.0));
@@ -143,7 +145,7 @@ impl Gated<'_> {
         })
     }
 
-    /// Of limits that no interval speaks of.
+    /// Reasons of limits without an interval.
     fn reasons(&self) -> Vec<String> {
         let told = |judgement: &Judgement| {
             let reason = judgement.reason.as_ref()?;
@@ -160,7 +162,7 @@ impl Gated<'_> {
     }
 }
 
-/// What a limit came to, in a word.
+/// A limit's result in a word.
 fn verdict(ruling: Ruling) -> (Tone, &'static str) {
     match ruling {
         Ruling::Pass => (Tone::Good, "pass"),
@@ -181,7 +183,7 @@ fn row(judgement: &Judgement) -> Vec<Cell> {
     ]
 }
 
-/// What a limit's figure is counted in.
+/// Unit of a limit's figure.
 fn unit(judgement: &Judgement) -> Unit {
     match judgement.limit.bound {
         Bound::Change(_) => Unit::Ratio,
@@ -192,7 +194,7 @@ fn unit(judgement: &Judgement) -> Unit {
 /// The value and its interval in the unit of the limit's figure.
 fn figures(judgement: &Judgement, measured: &Measured) -> (String, String) {
     let unit = unit(judgement);
-    // No estimate of a ratio reaches down to 0.
+    // A ratio's estimate never has a lower end of 0.
     let is_bound = unit == Unit::Ratio && measured.low == 0.0;
     if let (Unit::Ratio, Some(high), false) = (unit, measured.high, is_bound) {
         return interval(measured.value, measured.low, high);
@@ -202,9 +204,9 @@ fn figures(judgement: &Judgement, measured: &Measured) -> (String, String) {
         unit => Quantity { value, unit }.to_string(),
     };
     match measured.high {
-        // The load generator was the limit of the baseline alone.
+        // The load generator limited only the baseline.
         Some(high) if is_bound => (format!("≤ {}", figure(high)), format!("{} or less", figure(high))),
-        // One measurement: the figure itself.
+        // A single measurement: the figure itself.
         Some(high) if measured.low == high => (figure(measured.value), "–".to_owned()),
         Some(high) => (figure(measured.value), format!("{} to {}", figure(measured.low), figure(high))),
         None => (format!("≥ {}", figure(measured.value)), format!("{} or more", figure(measured.low))),
@@ -233,11 +235,12 @@ fn judgement_json(judgement: &Judgement) -> Value {
     })
 }
 
-/// The runner shows so many of each kind for a step.
+/// Maximum number of annotations of each kind that the runner shows for a step.
 const SHOWN_MAX: usize = 10;
 
 impl Gated<'_> {
-    /// Workflow commands, a line each; none where all passes. `file` is the experiment file as the repository has it.
+    /// Workflow commands, one for each line. Empty if everything passes. `file` is the path of the experiment
+    /// file in the repository.
     pub fn annotations(&self, file: Option<&str>) -> String {
         if let Some((_, reason)) = &self.gate.unfit {
             return command("error", (file, None), UNFIT, reason);
@@ -252,11 +255,11 @@ impl Gated<'_> {
 fn annotation(kind: &str, file: Option<&str>, judgement: &Judgement) -> String {
     let title = format!("{}: {}", judgement.limit, verdict(judgement.ruling).1);
     let said = format!("{}: {}", judgement.name, seen(judgement));
-    // A limit from a flag stands in no file.
+    // A limit from a flag is in no file.
     command(kind, (file.filter(|_| judgement.line.is_some()), judgement.line), &title, &said)
 }
 
-/// What was measured, or why nothing was.
+/// The measured value, or why there is none.
 fn seen(judgement: &Judgement) -> String {
     match &judgement.measured {
         Some(measured) => {
@@ -273,20 +276,20 @@ fn command(kind: &str, (file, line): (Option<&str>, Option<u32>), title: &str, s
     format!("::{kind} {file}{line}title={}::{}\n", property(title), data(said))
 }
 
-/// As the runner's own toolkit escapes it (`escapeData` in actions/toolkit).
+/// Escapes a message like the runner's own toolkit (`escapeData` in actions/toolkit).
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// The same for a property (`escapeProperty`).
+/// Escapes a property (`escapeProperty`).
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-// Cases that pass or fail as JUnit XML, which CI servers other than GitHub's show beside those of tests. There is no standard; these are
-// the elements that Jenkins and GitLab read.
+// Cases that pass or fail as JUnit XML, which CI servers other than GitHub show together with test results.
+// There is no standard. These elements are read by Jenkins and GitLab.
 
-/// What became of a case: an undecided limit is an error, unless it is let pass.
+/// Result of a case. An undecided limit is an error, unless it is permitted to pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Passed,
@@ -295,7 +298,7 @@ enum Fate {
     Skipped,
 }
 
-/// The document, of cases as [`case`] makes them.
+/// The document, from cases made by [`case`].
 fn junit(suite: &str, cases: &[(Fate, String)]) -> String {
     let of = |fate| cases.iter().filter(|(one, _)| *one == fate).count();
     format!(
@@ -309,7 +312,7 @@ fn junit(suite: &str, cases: &[(Fate, String)]) -> String {
     )
 }
 
-/// A case: what was to hold, what it is about, and what was seen.
+/// A case: the limit, its subject, and the measured value.
 fn case(fate: Fate, limit: &str, of: &str, seen: &str) -> (Fate, String) {
     let (limit, of, seen) = (xml(limit), xml(of), xml(seen));
     let inside = match fate {

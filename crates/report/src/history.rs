@@ -1,6 +1,6 @@
-//! Many records as people read them: a list, one in short, an experiment over time; and as JSON and CSV. Pure.
+//! Many records as documents: a list, a summary of one, an experiment over time. Also as JSON and CSV. Pure.
 //!
-//! What a record says stands in [`Essentials`]; nothing is concluded here.
+//! The contents come from [`Essentials`]. Nothing is concluded here.
 
 use analysis::{
     Compared, Conclusion, Essentials, Line as Course, LineOf, Outcome, Point, Shifted, TREND_SEED, Trend,
@@ -18,21 +18,21 @@ use crate::experiment::{answer, end_text, machine_line, typed};
 use crate::form::Report;
 use crate::validity::explained_by;
 
-/// Version of the JSON forms; fields may be added within a version, never renamed or removed.
+/// Version of the JSON forms. Fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
 
-/// A record among others.
+/// A record in a list.
 #[derive(Debug, Clone)]
 pub struct Listed<'a> {
     /// Name of its folder.
     pub name: &'a str,
     /// When it was made, RFC 3339 in UTC.
     pub created: &'a str,
-    /// What is in it, or why it cannot be read.
+    /// Its contents, or why it cannot be read.
     pub found: Result<&'a Essentials, &'a str>,
-    /// Whether a run is writing it right now.
+    /// Whether a run is writing it at the moment.
     pub running: bool,
-    /// The letters of its machine among those of all records; `None` where it cannot be read.
+    /// The letters of its machine among all records' machines. `None` if the record cannot be read.
     pub machine: Option<String>,
 }
 
@@ -42,21 +42,21 @@ fn minute(created: &str) -> String {
     shown.replacen('T', " ", 1)
 }
 
-/// Letters of a commit that are shown.
+/// Number of characters shown of a commit.
 const COMMIT_LETTERS: usize = 7;
 
-/// Records in the order in which they are shown.
+/// Records in display order.
 #[derive(Debug)]
 pub struct List<'a> {
     /// The newest first.
     pub records: &'a [Listed<'a>],
-    /// Older ones that are not among them.
+    /// Number of older records that are not shown.
     pub hidden: usize,
 }
 
 impl Report for List<'_> {
     fn document(&self) -> Document {
-        // The time is in most names already, and then goes first.
+        // Most names contain the time, and the name is then the first column.
         let dated = self.records.iter().all(|listed| has_stamp(listed.name));
         let columns = vec![
             Column::text("record", Fit::CutMiddle),
@@ -76,7 +76,7 @@ impl Report for List<'_> {
         let unreadable = self.records.iter().filter_map(|listed| {
             Some(Block::Paragraph(Tone::Plain, format!("{}: {}", listed.name, listed.found.err()?)))
         });
-        // What the letters stand for.
+        // Meaning of the machine letters.
         let known = self.records.iter();
         let known = known.filter_map(|listed| Some((listed.machine.as_deref()?, listed.found.ok()?)));
         let mut known = model::grouped(known);
@@ -124,7 +124,7 @@ fn row(listed: &Listed<'_>) -> Vec<Cell> {
     ]
 }
 
-/// Whether a name ends in the time at which it was made: `-20261121-145057`, maybe with a number behind it.
+/// Whether a name ends in its creation time: `-20261121-145057`, possibly followed by a number.
 fn has_stamp(name: &str) -> bool {
     let digits =
         |part: &str, count: usize| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -133,7 +133,7 @@ fn has_stamp(name: &str) -> bool {
     parts.windows(2).skip(1).rev().take(2).any(is_stamp)
 }
 
-/// The services' commit, or the version of Proofload where there is none.
+/// The services' commit, or the version of Proofload if there is none.
 fn source(listed: &Listed<'_>) -> Option<String> {
     let found = listed.found.ok()?;
     let commit = found.environment.commit.as_ref().map(|commit| {
@@ -143,7 +143,7 @@ fn source(listed: &Listed<'_>) -> Option<String> {
     Some(commit.unwrap_or_else(|| format!("v{}", found.proofload)))
 }
 
-/// What came of a record, or why nothing did, in few words.
+/// Short result of a record, or why there is none.
 fn summary(listed: &Listed<'_>) -> (Tone, String) {
     let Ok(essentials) = listed.found else { return (Tone::Bad, "unreadable".to_owned()) };
     let blocks = many(essentials.blocks.into(), "block");
@@ -191,7 +191,7 @@ fn one(compared: &Compared, outcome: Outcome) -> String {
     estimate.map_or_else(|| word.to_owned(), |told| format!("{word} {told} {metric}"))
 }
 
-/// Several verdicts by their words, those first that matter most.
+/// Counts of several verdicts by word, most important first.
 fn counted(judged: &[(&Compared, Outcome)]) -> (Tone, String) {
     use Outcome::{Better, Equivalent, Inconclusive, Invalid, NoSuccess, Worse};
     const ORDER: [Outcome; 6] = [Invalid, NoSuccess, Worse, Better, Equivalent, Inconclusive];
@@ -202,16 +202,16 @@ fn counted(judged: &[(&Compared, Outcome)]) -> (Tone, String) {
     (words.first().map_or(Outcome::Inconclusive, |(_, all)| all[0]).into(), text.join(", "))
 }
 
-/// A record and what lies in its folder.
+/// A record and the files in its folder.
 #[derive(Debug)]
 pub struct Short<'a> {
     /// The record.
     pub record: &'a Record,
-    /// What is concluded of it.
+    /// The conclusion.
     pub conclusion: &'a Conclusion,
-    /// Whether a run is writing it right now.
+    /// Whether a run is writing it at the moment.
     pub running: bool,
-    /// Files and folders in it with their sizes in bytes, folders with all that is below them.
+    /// Files and folders with their sizes in bytes. A folder's size includes everything below it.
     pub files: &'a [(String, u64)],
 }
 
@@ -290,18 +290,18 @@ fn verdict(compared: &Compared, outcome: Outcome) -> Answer {
 const HEADINGS: &str = "of name metric unit record created value low high standard_error_log blocks plan \
     change_ratio change_p";
 
-/// A trend and what it was drawn from.
+/// A trend and its records.
 #[derive(Debug)]
 pub struct Trended<'a> {
     /// Name of the experiment.
     pub experiment: &'a str,
-    /// What is drawn.
+    /// The trend.
     pub trend: &'a Trend,
-    /// The machine of its records, with the letters by which lists name it.
+    /// The machine of its records, with its letters in lists.
     pub machine: (&'a str, &'a Environment),
-    /// Records of the experiment that were made on others, or with other software.
+    /// Number of records of the experiment from other machines, or with other software.
     pub elsewhere: usize,
-    /// At most so many records are shown one below the other.
+    /// Maximum number of records that are listed.
     pub rows: usize,
 }
 
@@ -314,7 +314,7 @@ impl Report for Trended<'_> {
         blocks.extend(self.left_out().map(|text| Block::Paragraph(Tone::Plain, text)));
         blocks.push(Block::Table(self.overview()));
         let is = |of| self.trend.lines.iter().filter(move |line| line.of == of);
-        // Figures of variants one below the other are shown where there are no ratios.
+        // Figures of variants are listed if there are no ratios.
         let ratios: Vec<&Course> = is(LineOf::Ratio).collect();
         let shown = if ratios.is_empty() { is(LineOf::Figure).collect() } else { ratios };
         blocks.extend(shown.into_iter().map(|line| Block::Table(self.table(line))));
@@ -334,7 +334,7 @@ impl Report for Trended<'_> {
         })
     }
 
-    /// One row a point. Fields without a value are empty.
+    /// One row for each point. Fields without a value are empty.
     fn figures(&self) -> Option<Figures> {
         let points =
             |line: &'_ Course| (0..line.points.len()).map(|index| self.fields(line, index)).collect();
@@ -377,7 +377,7 @@ impl Trended<'_> {
         table
     }
 
-    /// A line's points one below the other, the newest last.
+    /// A line's points as rows, the newest last.
     fn table(&self, line: &Course) -> Table {
         let columns = vec![
             Column::text("when (UTC)", Fit::Whole),
@@ -410,12 +410,12 @@ impl Trended<'_> {
         table
     }
 
-    /// Whether something is new from a point on.
+    /// Whether something changed from a point on.
     fn breaks(&self, line: &Course, index: usize) -> bool {
         line.changes.iter().any(|change| change.at == index) || index > 0 && self.is_other_plan(line, index)
     }
 
-    /// Whether a point's plan is not that of the one before.
+    /// Whether a point's plan differs from the previous one's.
     fn is_other_plan(&self, line: &Course, index: usize) -> bool {
         let stretch = |record: usize| self.trend.stretches.partition_point(|stretch| stretch.first <= record);
         stretch(line.points[index].record) != stretch(line.points[index - 1].record)
@@ -424,7 +424,7 @@ impl Trended<'_> {
     fn changed(&self, line: &Course, change: &Shifted) -> Row {
         let size = change_alone(change.after / change.before, 1);
         let from = &self.trend.records[line.points[change.at].record].name;
-        // The name last: it is what may be cut.
+        // The name comes last because it may be truncated.
         Row::Note(Tone::Notable, format!("── {size} from here on (p = {}): {from}", decimal(change.p, 4)))
     }
 
@@ -435,7 +435,7 @@ impl Trended<'_> {
         }
     }
 
-    /// A point's value and its interval, as figures.
+    /// A point's value and its interval, formatted.
     fn told(&self, line: &Course, point: &Point) -> (String, String) {
         let unit = self.unit(line);
         let figure = |value: f64| Quantity { value, unit }.to_string();

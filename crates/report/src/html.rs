@@ -1,6 +1,7 @@
-//! A document as one HTML page without a script, for whatever has no page of its own: its picture, where there is one, and its blocks.
+//! A document as one HTML page without a script, for reports without their own page: the plot, if there is
+//! one, and the blocks.
 //!
-//! Texts are made harmless, and nothing is loaded. Must not: know what is said.
+//! Texts are escaped, and nothing is loaded. This module does not know the meaning of the contents.
 
 use explain::flame::source_of;
 use model::document::{Answer, Block, Cell, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
@@ -37,7 +38,7 @@ fn paragraph(tone: Tone, words: &str) -> String {
     format!("<p class=\"{}\">{}</p>\n", class(tone), text(words))
 }
 
-/// All of these below each other, in a faint tone.
+/// Paragraphs in a faint tone.
 fn faint<'a>(all: impl IntoIterator<Item = &'a String>) -> String {
     all.into_iter().filter(|words| !words.is_empty()).map(|words| paragraph(Tone::Faint, words)).collect()
 }
@@ -80,7 +81,7 @@ fn block(block: &Block) -> String {
             list(all, finding) + &why.collect::<String>()
         }
         Block::Lines(lines) => list(lines, line),
-        // Who reads a page need not have run it.
+        // The reader of a page may not be the user who ran it.
         Block::Steps(_) => String::new(),
         Block::Folded(summary, blocks) => {
             let inside: String = blocks.iter().map(self::block).collect();
@@ -143,7 +144,7 @@ fn drawing(inside: &str) -> String {
     format!("<svg viewBox=\"0 0 200 16\" width=\"200\" height=\"16\" aria-hidden=\"true\">{inside}</svg>")
 }
 
-/// A value with its interval; of ratios with a line at 1.
+/// A value with its interval. Ratios have a line at 1.
 fn interval((axis, unit): (Axis, Unit), value: f64, ends: Option<(f64, f64)>) -> String {
     let x = |of: f64| 4.0 + 192.0 * axis.place(of).clamp(0.0, 1.0);
     let mut inside = String::new();

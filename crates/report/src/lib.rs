@@ -1,7 +1,7 @@
-//! What people see of a record: text for a terminal, Markdown, JSON, CSV, a page, the verdict plot. Pure.
+//! Presentations of a record: text for a terminal, Markdown, JSON, CSV, a page, the verdict plot. Pure.
 //!
-//! Whatever is reported makes one [`Document`] of typed blocks, in which each word is chosen once; [`FORMS`] draw it and know nothing of
-//! what it says. Nothing is concluded here; that is the work of `analysis`.
+//! Every report builds one [`Document`] of typed blocks, in which each text is chosen once. [`FORMS`] render
+//! it without knowledge of its contents. `analysis` draws the conclusions.
 
 mod across;
 mod advice;
@@ -36,7 +36,7 @@ pub use model::document::Document;
 pub use model::quantity::{bytes, count, micros, rate, share, span as seconds};
 pub use text::{table, text};
 
-/// The record that is kept in the repository.
+/// The record that is stored in the repository.
 #[cfg(test)]
 fn kept() -> record::Record {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1");

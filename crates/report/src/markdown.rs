@@ -1,18 +1,19 @@
-//! A document as Markdown that fits a pull request comment: the answer in the first line, and folded away what most readers skip.
-//! Where it is too long lines are left out, from the end, and each place says how many.
+//! A document as Markdown for a pull request comment: the answer in the first line, and details folded. If it
+//! is too long, lines are left out from the end, with a note on their number.
 //!
-//! Texts are made harmless: no markup, no link, no formula, and nobody is called by them. Must not: know what is said.
+//! Texts are escaped: no markup, no link, no formula, and no user is mentioned. This module does not know the
+//! meaning of the contents.
 
 use model::document::{Answer, Block, Cell, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
 use model::text::{capitalised, cut};
 
-/// Characters of one text that are shown: names and responses of services may have any number.
+/// Maximum number of characters of a text. Names and responses of services may be arbitrarily long.
 const TEXT_MAX: usize = 1_000;
-/// Characters that GitHub takes in a comment.
+/// Maximum number of characters of a comment on GitHub.
 const CHARACTERS_MAX: usize = 65_536;
-/// Kept for a section's word on what was left out of it.
+/// Reserved for a section's note on omitted lines.
 const NOTE_MAX: usize = 120;
-/// Lines that a section keeps as long as others have more.
+/// Minimum number of lines of a section while others are longer.
 const LINES_KEPT: usize = 25;
 
 /// A part of the text, whose last lines may be left out.
@@ -20,7 +21,7 @@ const LINES_KEPT: usize = 25;
 struct Section {
     opening: String,
     lines: Vec<String>,
-    /// Lines that were left out.
+    /// Number of omitted lines.
     gone: usize,
 }
 
@@ -34,7 +35,7 @@ impl Section {
         note + length(&self.opening) + self.lines.iter().map(|line| length(line)).sum::<usize>()
     }
 
-    /// Leaves out its last lines until so many characters are gone, or only so many lines are left.
+    /// Omits the last lines until `over` characters are removed, or only `keep` lines are left.
     fn shorten(&mut self, over: usize, keep: usize) {
         let mut room = over + NOTE_MAX;
         while room > 0 && self.lines.len() > keep {
@@ -52,7 +53,7 @@ impl Section {
     }
 }
 
-/// The whole document, of no more characters than a comment on GitHub may have.
+/// The whole document, within GitHub's limit for comments.
 pub fn markdown(document: &Document) -> String {
     let title = escaped(&document.title);
     let title = match &document.headline {
@@ -64,7 +65,7 @@ pub fn markdown(document: &Document) -> String {
     fit(sections)
 }
 
-/// A block as one section or several.
+/// Adds a block as one or several sections.
 fn put(block: &Block, sections: &mut Vec<Section>) {
     let section = match block {
         Block::Heading(_, text) => Section::new(format!("\n#### {}\n", escaped(text)), []),
@@ -76,7 +77,7 @@ fn put(block: &Block, sections: &mut Vec<Section>) {
             Section::new("", all.iter().map(finding).chain(command))
         }
         Block::Lines(lines) => Section::new("\n", lines.iter().map(line)),
-        // Who reads a pull request did not run it.
+        // The reader of a pull request did not run it.
         Block::Steps(_) => return,
         Block::Folded(summary, blocks) => {
             let summary = format!("\n<details><summary>{}</summary>\n", escaped(summary));
@@ -102,7 +103,7 @@ fn answer(answer: &Answer) -> String {
     out + "\n"
 }
 
-/// What follows behind a colon, if anything does.
+/// The text after a colon, if there is any.
 fn detail(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(": {}", escaped(text)) }
 }
@@ -111,7 +112,7 @@ fn command(command: Option<&String>) -> String {
     command.map(|command| format!("<br>{}", code(command))).unwrap_or_default()
 }
 
-/// As code in a line: without a backtick it does not end early, and without an end of line no other block can begin.
+/// Inline code. Backticks and line breaks are replaced, because they would end it or begin another block.
 fn code(text: &str) -> String {
     format!("`{}`", cut(&text.replace('`', "'").replace(['\n', '\r', '\t'], " "), TEXT_MAX))
 }
@@ -133,7 +134,7 @@ fn line(line: &Line) -> String {
     format!("- {name}: {text}{}{command}\n", detail(&line.detail))
 }
 
-/// A table; drawings are for terminals.
+/// A table, without the drawings for terminals.
 fn table(table: &Table) -> Section {
     let shown: Vec<usize> =
         (0..table.columns.len()).filter(|at| table.columns[*at].fit != Fit::Drawing).collect();
@@ -151,7 +152,7 @@ fn table(table: &Table) -> Section {
                 Cell::Word(tone, _) if *tone != Tone::Good && *tone != Tone::Plain => {
                     format!("**{}**", escaped(&texts[*at]))
                 }
-                // An indentation would be lost, and is none of the name.
+                // Indentation would be lost, and is not part of the name.
                 _ => escaped(texts[*at].trim()),
             };
             line(shown.iter().map(cell).collect())
@@ -161,12 +162,13 @@ fn table(table: &Table) -> Section {
     Section::new(opening, rows)
 }
 
-/// As GitHub counts at worst: a character outside the first plane as two.
+/// Length as GitHub counts in the worst case: a character outside the basic plane counts as two.
 fn length(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
-/// All sections, the last shortened first: what stands above is needed more. A few lines of everything tell more than all of one.
+/// Joins all sections, shortening the last ones first, because the first ones are more important. A few lines
+/// of each section are more useful than one complete section.
 fn fit(mut sections: Vec<Section>) -> String {
     let last_first = || (0..sections.len()).rev();
     let order: Vec<(usize, usize)> =
@@ -181,10 +183,10 @@ fn fit(mut sections: Vec<Section>) -> String {
     sections.iter().map(Section::written).collect()
 }
 
-/// Shows nothing, and ends what GitHub would take for an address, a name or a number of an issue.
+/// Renders as nothing, and interrupts text that GitHub would link as an address, a name or an issue.
 const NOTHING: &str = "<!-- -->";
 
-/// Whether GitHub may make a link of what stands before `rest` and the beginning of it.
+/// Whether GitHub may turn the end of `before` and the beginning of `rest` into a link.
 fn begins_link(before: &str, rest: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric();
     let at_begin = |word: &str| {
@@ -195,10 +197,10 @@ fn begins_link(before: &str, rest: &str) -> bool {
     };
     let next = rest.chars().next();
     match next {
-        // Addresses with a scheme; `www.` alone is one, too.
+        // Addresses with a scheme, or with only `www.`.
         Some('/') => before.ends_with(':') && rest.starts_with("//"),
         Some('.') => at_begin("www"),
-        // E-mail, and names of people.
+        // E-mail addresses and user names.
         Some(c) if before.ends_with('@') => is_word(c) || c == '_',
         // Issues: `GH-12`, and `#12` behind its escape.
         Some(c) if c.is_ascii_digit() => at_begin("GH-") || before.ends_with('#'),
@@ -208,7 +210,7 @@ fn begins_link(before: &str, rest: &str) -> bool {
     }
 }
 
-/// Text from an experiment file or a service's response, made harmless in Markdown and the HTML inside it.
+/// Escapes text from an experiment file or a service's response for Markdown and the HTML inside it.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let text = cut(text.replace(['\n', '\r', '\t'], " ").as_str(), TEXT_MAX);

@@ -1,4 +1,5 @@
-//! The report of a plan that compares nothing: what each slice gave, as whoever knows wrk expects it. Nothing is concluded here.
+//! The report of a plan without comparison: the results of each slice, as users of wrk expect them. Nothing
+//! is concluded here.
 
 use std::time::Duration;
 
@@ -6,13 +7,13 @@ use analysis::measurement::{Bend, Kept, Stretch};
 use analysis::{Measurement, Window};
 use model::document::{Block, Cell, Document, Fit, Line, Table, Tone};
 use model::quantity::{NONE, Quantity, bytes, count, many, micros, rate, share, span, three_digits};
-use model::{Check, EndpointCounts, FailureKind, Protocol, Rate, Think, Until};
+use model::{Check, EndpointCounts, FailureKind, Finding, Protocol, Rate, Think, Until};
 use plan::{Load, Variant};
 use stats::{Latencies, Quantile};
 
 use crate::Measured;
 use crate::csv::{self, Figures};
-use crate::experiment::{invalid, remarks, warnings};
+use crate::experiment::{INVALID, invalid, remarks, warnings};
 use crate::validity::explained_by;
 
 mod data;
@@ -22,7 +23,7 @@ pub(crate) use data::data;
 /// The quantiles shown, with their names.
 const QUANTILES: [(&str, f64); 6] =
     [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
-/// The same of the longer distribution.
+/// The quantiles of the longer distribution.
 const DISTRIBUTION: [(&str, f64); 8] = [
     ("p50", 0.5),
     ("p75", 0.75),
@@ -34,7 +35,7 @@ const DISTRIBUTION: [(&str, f64); 8] = [
     ("max", 1.0),
 ];
 
-/// A record of one variant that is compared with nothing.
+/// A record of one variant without a comparison.
 pub(crate) struct Loaded<'a> {
     measured: Measured<'a>,
     variant: &'a Variant,
@@ -42,13 +43,13 @@ pub(crate) struct Loaded<'a> {
 }
 
 impl<'a> Loaded<'a> {
-    /// `None` where the plan compares.
+    /// `None` if the plan compares.
     pub(crate) fn of(measured: &Measured<'a>) -> Option<Loaded<'a>> {
         let variant = measured.record.header.plan.variants.first()?;
         Some(Loaded { measured: *measured, variant, of: analysis::measurement(measured.record)? })
     }
 
-    /// Whether it was to have several steps.
+    /// Whether several steps were planned.
     pub(crate) fn is_ladder(&self) -> bool {
         self.of.planned > 1
     }
@@ -58,7 +59,7 @@ impl<'a> Loaded<'a> {
         steps(&self.of)
     }
 
-    /// What was requested, and where.
+    /// The request and its target.
     fn title(&self) -> String {
         let load = &self.variant.load;
         let Some(entry) = self.variant.entry_service() else { return load.title() };
@@ -70,7 +71,7 @@ impl<'a> Loaded<'a> {
         }
     }
 
-    /// Connections, threads and times, and how it was spoken to where that is not the usual.
+    /// Connections, threads and times, and protocol settings that are not the default.
     fn asked(&self) -> Vec<String> {
         let (load, planned) = (&self.variant.load, self.of.planned);
         let mut asked = vec![many(load.connections.into(), "connection")];
@@ -99,7 +100,7 @@ impl<'a> Loaded<'a> {
         [asked.join(", ")].into_iter().chain((!unusual.is_empty()).then(|| unusual.join(", "))).collect()
     }
 
-    /// How the figures are to be read, which is no finding.
+    /// Notes on reading the figures, which are not findings.
     fn notes(&self) -> Vec<String> {
         let (load, of) = (&self.variant.load, &self.of);
         let responses = of.windows.iter().any(|window| window.slice.counts.responses > 0);
@@ -134,7 +135,7 @@ impl<'a> Loaded<'a> {
         notes.into_iter().flatten().collect()
     }
 
-    /// The same below all else, with what another tool would have done otherwise.
+    /// The notes as the last blocks, with the differences to another tool.
     fn noted(&self) -> impl Iterator<Item = Block> {
         let notes = self.notes().into_iter().chain(self.measured.differences.iter().cloned());
         notes.map(|note| Block::Paragraph(Tone::Faint, note))
@@ -181,8 +182,8 @@ impl<'a> Loaded<'a> {
         Document { headline, ..Document::new(self.title(), blocks) }
     }
 
-    /// The first screen: what was asked, what came of it, how long it took, and what makes that doubtful. Of several steps, and with the
-    /// longer distribution, it is the whole.
+    /// The first screen: request, results, duration and doubts. It is the whole document for several steps,
+    /// and with the longer distribution.
     pub(crate) fn brief(&self) -> Document {
         let Some(window) = self.of.only().filter(|_| !self.measured.distribution) else {
             return self.document();
@@ -195,7 +196,7 @@ impl<'a> Loaded<'a> {
         let told = outcomes(window, &self.variant.load);
         lines.extend(verdict(window).into_iter().chain(service(window)).chain(told));
         lines.extend(errors(window).into_iter().chain(tls_error(window)));
-        // What a user waits, or what a request took where nobody waits.
+        // The response time that a user waits, or the service time if no user waits.
         let waited = latencies(&kinds(window)[..1]);
         blocks.extend([Block::Lines(lines), Block::Table(waited), Block::Lines(warnings(findings))]);
         Document::new(self.title(), blocks.into_iter().chain(self.noted()))
@@ -203,11 +204,12 @@ impl<'a> Loaded<'a> {
 
     /// One row for each slice and figure.
     pub(crate) fn figures(&self) -> Figures {
-        let mut rows = vec![["slice", "metric", "unit", "value"].map(str::to_owned).to_vec()];
+        let mut rows = vec![["slice", "metric", "unit", "value", INVALID].map(str::to_owned).to_vec()];
         for window in self.of.capacity.iter().chain(&self.of.windows) {
             let counts = &window.slice.counts;
+            let invalid = Finding::voiding(&window.findings, 0);
             let latencies = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
-            // A bound is no value.
+            // A bound is not a value.
             let exact = |q| shown(latencies, q).filter(|of| of.is_exact()).map(|of| of.ns() as f64 / 1e3);
             let amounts = [
                 ("throughput", "1/s", window.throughput_per_s()),
@@ -218,14 +220,15 @@ impl<'a> Loaded<'a> {
             ];
             let all = amounts.into_iter().chain(QUANTILES.map(|(name, q)| (name, "us", exact(q))));
             rows.extend(all.map(|(metric, unit, value)| {
-                vec![csv::name(&window.name), metric.to_owned(), unit.to_owned(), csv::figure(value)]
+                let (metric, unit) = (metric.to_owned(), unit.to_owned());
+                vec![csv::name(&window.name), metric, unit, csv::figure(value), invalid.clone()]
             }));
         }
         rows
     }
 }
 
-/// What is not as usual.
+/// Settings that are not the default.
 fn unusual(load: &Load) -> Vec<String> {
     let protocol = match load.protocol {
         Protocol::Http1 { pipeline: 1 } => None,
@@ -260,7 +263,7 @@ fn thinks(think: Think) -> String {
     }
 }
 
-/// What was asked for as rates.
+/// The requested rates.
 fn rate_text(of: Rate) -> String {
     match of {
         Rate::Constant(per_s) => rate(per_s),
@@ -279,7 +282,7 @@ fn headline(window: &Window<'_>) -> String {
     format!("{throughput}{p99}")
 }
 
-/// In open loop response time first: it is what a user waits.
+/// In open loop the response time comes first, because it is what a user waits.
 fn kinds<'a>(window: &Window<'a>) -> Vec<(&'static str, &'a Latencies)> {
     let counts = &window.slice.counts;
     let first = match &counts.open {
@@ -300,12 +303,12 @@ fn latencies(kinds: &[(&str, &Latencies)]) -> Table {
     table
 }
 
-/// Quantiles for which there are too few samples are not shown.
+/// Quantiles with too few samples are not shown.
 fn shown(latencies: &Latencies, q: f64) -> Option<Quantile> {
     latencies.quantile(q).filter(|_| q == 1.0 || latencies.resolves(q))
 }
 
-/// Each with a unit of its own: a maximum may be a thousand times the median.
+/// Each in its own unit, because a maximum may be a thousand times the median.
 fn at(latencies: &Latencies, q: f64) -> Cell {
     Cell::optional(shown(latencies, q).map(written))
 }
@@ -344,7 +347,7 @@ fn throughput(window: &Window<'_>) -> Line {
     Line::new("throughput", told.or_else(|| window.without_rate()).unwrap_or(NONE.to_owned()))
 }
 
-/// For how long the service sent no response, which no other figure of a closed loop shows.
+/// How long the service sent no response, which no other figure of a closed loop shows.
 fn silent(window: &Window<'_>) -> Option<Line> {
     let finding = window.findings.iter().find(|finding| finding.check == Check::Silent)?;
     let text = finding.evidence.as_str();
@@ -352,14 +355,14 @@ fn silent(window: &Window<'_>) -> Option<Line> {
     Some(Line::new("silent", text.to_owned()))
 }
 
-/// How many responses had each status, and what was wrong with those that were not expected.
+/// Number of responses by status, and the problems of unexpected ones.
 fn outcomes(window: &Window<'_>, load: &Load) -> Vec<Line> {
     let counts = &window.slice.counts;
     let status: Vec<String> =
         counts.status.iter().map(|(code, number)| format!("{code} × {}", count(*number))).collect();
     let status = Line::new("status", if status.is_empty() { NONE.to_owned() } else { status.join("   ") });
     let failures = counts.contract_failures.iter().map(|failure| {
-        // Of contents few are looked at, and stand for all.
+        // Few contents are checked, as a sample of all.
         let is_sampled = matches!(failure.kind, FailureKind::Content | FailureKind::Coding);
         let of =
             if is_sampled { format!(" of {} sampled", count(counts.sampled.judged)) } else { String::new() };
@@ -370,7 +373,7 @@ fn outcomes(window: &Window<'_>, load: &Load) -> Vec<Line> {
     [status].into_iter().chain(log_ins(window, load)).chain(failures).collect()
 }
 
-/// How many users' first requests succeeded and failed.
+/// Number of users' first requests that succeeded and failed.
 fn log_ins(window: &Window<'_>, load: &Load) -> Option<Line> {
     let counts = &window.slice.counts;
     let is_once = |name: &str| load.requests.iter().any(|request| request.once && request.name == name);
@@ -391,19 +394,19 @@ fn errors(window: &Window<'_>) -> Option<Line> {
     (!errors.is_empty()).then(|| Line::new("errors", errors.join("   ")))
 }
 
-/// Whether the service kept up, of an open loop.
+/// Whether the service kept up in open loop.
 fn verdict(window: &Window<'_>) -> Option<Line> {
     window.kept().map(|kept| Line::new("verdict", kept.words()))
 }
 
-/// What the services used, where their processes may be looked at.
+/// Resources used by the services, if their processes can be observed.
 fn service(window: &Window<'_>) -> Option<Line> {
     let slice = window.slice;
     let (cpu_ns, wall_ns, successful) =
         (slice.services_cpu_ns(), slice.counts.wall_ns(), slice.counts.successful);
     (cpu_ns > 0 && successful > 0 && wall_ns > 0).then(|| {
         let (each, cores) = (cpu_ns as f64 / 1e3 / successful as f64, cpu_ns as f64 / wall_ns as f64);
-        // What it does around a short window would count as done in it.
+        // Work around a short window would count as done in it.
         let cores =
             window.without_rate().map_or(format!(", {} cores", three_digits(cores)), |_| String::new());
         Line::new("service", format!("{} of CPU time per request{cores}", micros(each)))
@@ -437,7 +440,7 @@ fn transfer(window: &Window<'_>) -> String {
     format!("{}/s, {} a response", bytes(per_s), bytes(each))
 }
 
-/// Whether the load was what was asked for.
+/// Whether the load was as requested.
 fn pace(window: &Window<'_>) -> Vec<Line> {
     let Some((asked, open)) = window.asked.open.zip(window.slice.counts.open.as_ref()) else {
         return Vec::new();
@@ -455,7 +458,7 @@ fn pace(window: &Window<'_>) -> Vec<Line> {
     paced.into_iter().chain(verdict(window)).collect()
 }
 
-/// What the sampled responses contained.
+/// Contents of the sampled responses.
 fn content(window: &Window<'_>) -> Option<String> {
     let sampled = window.sampled();
     let mean = |all: u64| bytes(all as f64 / sampled.count as f64);
@@ -471,14 +474,14 @@ fn content(window: &Window<'_>) -> Option<String> {
     Some(format!("{sampled} of {of} sampled: {different}, {decoded} on average{sent}"))
 }
 
-/// What became of each of several requests.
+/// Results of each of several requests.
 fn endpoints(window: &Window<'_>) -> Option<Table> {
     let endpoints = &window.slice.counts.endpoints;
     let figures = ["sent", "throughput", "p50", "p99"];
     let mut table = Table::of_figures("", [("endpoint", Fit::CutEnd)], figures);
     table.columns.push(("status", Fit::Wrapped).into());
     for endpoint in endpoints {
-        // Of all outcomes: response time where requests were due.
+        // All outcomes: response time if requests were due.
         let open = window.asked.open.is_some();
         let mut latencies = Latencies::new();
         for ended in &endpoint.outcomes {
@@ -500,7 +503,7 @@ fn statuses(endpoint: &EndpointCounts) -> String {
     let name = |status: Option<u16>| status.map_or("no response".to_owned(), |status| status.to_string());
     match endpoint.outcomes.as_slice() {
         [] => NONE.to_owned(),
-        // It is that of all that were sent.
+        // The same for all requests.
         [only] => name(only.status),
         several => {
             let each = several.iter().map(|o| format!("{} × {}", name(o.status), count(o.latency.count())));
@@ -509,7 +512,7 @@ fn statuses(endpoint: &EndpointCounts) -> String {
     }
 }
 
-/// The tenths of a ramp, and in a sentence what it bends at; nothing of another load.
+/// The tenths of a ramp, and a sentence on where the service falls behind. Empty for another load.
 fn ramp(window: &Window<'_>) -> Vec<Block> {
     let stretches = window.stretches();
     if stretches.is_empty() {

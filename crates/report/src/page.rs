@@ -1,9 +1,11 @@
-//! The report as one HTML page that needs nothing but itself: opened years later, without a network, it shows all that a record tells.
+//! The report as one self-contained HTML page: opened years later without a network, it shows everything in a
+//! record.
 //!
-//! The page is built from `web/` into the template `page/page.html`, whose script draws it from one value, [`PageData`], embedded as JSON.
-//! Here that value is filled and the page put together. Names come from experiment files and from services, and may be anything: none may
-//! become markup, style or script. So much of a record goes into it that one of 200 variants or of 10,000 blocks still opens at once: below
-//! 5 MB. Nothing is concluded here, no number stands beside what is invalid, and nothing is left out without a sentence about it.
+//! The page is built from `web/` into the template `page/page.html`. Its script draws it from one value,
+//! [`PageData`], embedded as JSON. This module fills that value and assembles the page. Names come from
+//! experiment files and services and may be arbitrary: none may become markup, style or script. The amount of
+//! data is limited, so that a record with 200 variants or 10,000 blocks still opens at once: below 5 MB.
+//! Nothing is concluded here, invalid results have no number, and everything left out is mentioned.
 
 mod model;
 mod times;
@@ -29,11 +31,11 @@ use crate::measurement::Loaded;
 use crate::plot::{Ground, Plot};
 use crate::validity::paragraphs;
 
-/// Built from `web/`, and kept here so that the binary can be built without Node.js.
+/// Built from `web/`, and stored here so that the binary can be built without Node.js.
 const TEMPLATE: &str = include_str!("page/page.html");
 
-/// The page of a value: the template's marks, each of which is there once and in this order, replaced in one pass. What is put in is not
-/// looked at again.
+/// Assembles the page of a value. The template's marks, each of which appears once and in this order, are
+/// replaced in one pass. Inserted text is not processed again.
 pub fn page_of(data: &PageData) -> String {
     let title = markup(&shown_text(&data.title));
     let mut page = String::new();
@@ -47,16 +49,17 @@ pub fn page_of(data: &PageData) -> String {
     page + rest
 }
 
-/// JSON Schema (draft 2020-12) of the value that a page is drawn from: `web/` makes its own types of it.
+/// JSON Schema (draft 2020-12) of the data of a page. `web/` generates its types from it.
 pub fn page_schema() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<PageData>().to_value()
 }
 
-/// The page's own scripts and styles run, and nothing else: nothing is loaded, sent or framed. Trusted Types make a browser that knows them
-/// refuse every assignment of text as markup, the page's own included.
+/// Content security policy: only the page's own scripts and styles run, and nothing is loaded, sent or
+/// framed. With Trusted Types, a supporting browser rejects every assignment of text as markup, also by the
+/// page.
 fn policy() -> String {
-    // The build of the page sees to it that there is one of each.
+    // The build of the page ensures that there is one of each.
     let source = |begin: &str, end: &str| {
         let text = TEMPLATE.split_once(begin).and_then(|(_, rest)| rest.split_once(end));
         text.map_or_else(|| "'none'".to_owned(), |(text, _)| format!("'{}'", source_of(text)))
@@ -69,18 +72,19 @@ fn policy() -> String {
     )
 }
 
-/// The value as JSON that can stand inside a script element, in which no name can look like another.
+/// The value as JSON for a script element, in which names cannot be mistaken for others.
 fn embedded(data: &PageData) -> String {
-    // Plain structs with finite numbers cannot fail to become JSON.
+    // Plain structs with finite numbers always convert to JSON.
     let mut value = serde_json::to_value(data).unwrap_or(Value::Null);
     clean(&mut value);
-    // `</script` and `<!--` would end or change the script; the last two end a line in older readers of JavaScript.
+    // `</script` and `<!--` would end or change the script. The last two characters end a line in older
+    // JavaScript engines.
     ['<', '>', '&', '\u{2028}', '\u{2029}']
         .into_iter()
         .fold(value.to_string(), |json, c| json.replace(c, &format!("\\u{:04x}", u32::from(c))))
 }
 
-/// Shows characters that mislead as replacement characters; lines stay lines.
+/// Replaces misleading characters by replacement characters. Line breaks are kept.
 fn clean(value: &mut Value) {
     match value {
         Value::String(text) => *text = lines(text),
@@ -103,7 +107,7 @@ fn capacity_picture(of: &Measured<'_>) -> Option<CapacityPicture> {
     })
 }
 
-/// All that a page shows.
+/// All data of a page.
 pub(crate) fn data(of: &Measured<'_>) -> PageData {
     let Measured { record, conclusion, .. } = *of;
     let (header, design) = (&record.header, &record.header.plan.design);
@@ -130,7 +134,7 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
         effects: effects(conclusion),
         capacity: capacity_picture(of),
         findings: findings(conclusion, &mut left_out),
-        // What `proofload explain` says of each of their checks.
+        // The explanation by `proofload explain` of each of their checks.
         explanations: checks.map(|check| (check.number(), paragraphs(check))).collect(),
         variants: variants(record, conclusion),
         figures: match &loaded {
@@ -140,7 +144,7 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
                 ..(&tables::variants(record, conclusion)).into()
             },
         },
-        // All steps together are of no rate.
+        // The total of all steps has no rate.
         parts: match &loaded {
             Some(loaded) if loaded.is_ladder() => Vec::new(),
             _ => tables::parts(conclusion).iter().map(Into::into).collect(),
@@ -166,14 +170,14 @@ fn pairs(lines: Vec<document::Line>) -> Vec<(String, String)> {
     lines.into_iter().map(|line| (line.name, line.text)).collect()
 }
 
-/// Blocks that broke off: they are in no figure.
+/// Aborted blocks, which are not in any figure.
 fn unfinished(record: &Record) -> Vec<String> {
     let blocks = record.blocks.iter().filter(|block| block.number > 0 && block.seconds.is_none());
     let sentence = |block: &record::Block| format!("block {} has no end: it is in no figure", block.number);
     blocks.map(sentence).take(DRAWN_MAX).collect()
 }
 
-/// The experiment file, cut where it is endless.
+/// The experiment file, truncated if it is very long.
 fn plan_text(record: &Record, left_out: &mut Vec<String>) -> Option<String> {
     let text = record.experiment_text.as_ref()?;
     let mut shown = text.clone();
@@ -185,18 +189,18 @@ fn plan_text(record: &Record, left_out: &mut Vec<String>) -> Option<String> {
     Some(shown)
 }
 
-/// Numbers of one metric in all variants' series together, and of all block ratios together.
+/// Maximum number of values of one metric in all variants' series together, and of all block ratios together.
 const NUMBERS_MAX: usize = 60_000;
-/// Variants that have curves of their times, and time lines.
+/// Maximum number of variants with curves of their times, and of time lines.
 const DRAWN_MAX: usize = 64;
-/// Rows of errors.
+/// Maximum number of rows of errors.
 const ERROR_ROWS_MAX: usize = 500;
-/// Findings, the gravest first.
+/// Maximum number of findings, most severe first.
 const FINDINGS_MAX: usize = 300;
-/// Bytes of the experiment file's text.
+/// Maximum number of bytes of the experiment file's text.
 const PLAN_BYTES_MAX: usize = 200_000;
 
-/// Indices of at most so many of `count` things, evenly spread, the first and the last among them.
+/// At most `most` indices of `count` items, evenly spread, including the first and the last.
 fn evenly(count: usize, most: usize) -> Vec<usize> {
     let most = most.max(2);
     if count <= most {
@@ -205,17 +209,17 @@ fn evenly(count: usize, most: usize) -> Vec<usize> {
     (0..most).map(|index| index * (count - 1) / (most - 1)).collect()
 }
 
-/// Five significant digits: more than a picture can show, in half the bytes.
+/// Rounds to five significant digits: more than a picture can show, in half the bytes.
 fn rounded(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }
 
-/// What a picture can show of a value: nothing where it is no number.
+/// The rounded value for a picture. `None` if it is not finite.
 fn shown(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite()).map(rounded)
 }
 
-/// The flame graphs' page, in the record's folder.
+/// File name of the flame graphs' page in the record's folder.
 pub const FLAME_PAGE: &str = "flame.html";
 
 fn variants(record: &Record, conclusion: &Conclusion) -> Vec<Variant> {
@@ -245,7 +249,7 @@ fn errors(record: &Record, conclusion: &Conclusion, left_out: &mut Vec<String>) 
     rows
 }
 
-/// What captures tell, with a link to the flame graphs where they are there.
+/// Explanation from captures, with a link to the flame graphs if they exist.
 fn why(of: Why, has_flames: bool) -> WhySection {
     WhySection {
         reasons: of.reasons,
@@ -314,7 +318,7 @@ fn effects(conclusion: &Conclusion) -> Option<Effects> {
     Some(Effects { heading, lines: shown.into_iter().map(line).collect(), note })
 }
 
-/// Findings, the gravest first.
+/// Findings, most severe first.
 fn findings(conclusion: &Conclusion, left_out: &mut Vec<String>) -> Vec<Finding> {
     let all = &conclusion.findings;
     if all.len() > FINDINGS_MAX {
@@ -324,7 +328,7 @@ fn findings(conclusion: &Conclusion, left_out: &mut Vec<String>) -> Vec<Finding>
     all.iter().take(FINDINGS_MAX).cloned().collect()
 }
 
-/// Each metric block by block, in at most so many blocks that all variants together stay within bounds.
+/// Each metric block by block, limited so that the total over all variants stays within bounds.
 fn by_block(all: &[Series], left_out: &mut Vec<String>) -> Vec<BlockSeries> {
     let variants = all.first().map_or(0, |series| series.values.len());
     let blocks_max = NUMBERS_MAX / variants.max(1);
@@ -349,7 +353,7 @@ fn thinned(series: &Series, kept: &[usize]) -> BlockSeries {
     }
 }
 
-/// Every metric over each pair of factors; nothing where effects are void, or wait for the one look.
+/// Every metric over each pair of factors. Empty if effects are void, or wait for the only look.
 fn interactions(record: &Record, conclusion: &Conclusion, all: &[Series]) -> Vec<Interaction> {
     let void = conclusion.effects.iter().any(|effect| effect.outcome == Outcome::Invalid);
     if conclusion.effects.is_empty() || void || conclusion.awaits_look {
@@ -363,7 +367,8 @@ fn interactions(record: &Record, conclusion: &Conclusion, all: &[Series]) -> Vec
     all.iter().flat_map(of).collect()
 }
 
-/// In each cell the variants that have both levels, without the copy of the baseline, which would count twice.
+/// Each cell averages the variants with both levels, without the copy of the baseline, which would count
+/// twice.
 fn interaction(plan: &Plan, series: &Series, across: &Factor, lines: &Factor) -> Option<Interaction> {
     let copy = plan.aa.as_ref().map(|aa| aa.candidate);
     let cell = |level: &String, line: &String| {

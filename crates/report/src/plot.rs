@@ -1,7 +1,7 @@
-//! The verdict plot: each comparison's interval against the margin on one axis, as a picture that stands still, for pasting.
+//! The verdict plot: each comparison's interval and the margin on one axis, as a static picture for pasting.
 //!
-//! It says what the other forms say, in their words, and is the same for the same record on every machine. Of an invalid comparison it shows
-//! no number.
+//! It uses the words of the other forms, and is identical for the same record on every machine. An invalid
+//! comparison has no number.
 //!
 //! ```text
 //!   title
@@ -26,7 +26,7 @@ use crate::page::Ratio;
 
 mod drawing;
 
-/// What the plot stands on.
+/// Background of the plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ground {
     /// Paper, and most pages.
@@ -35,15 +35,15 @@ pub enum Ground {
     Dark,
 }
 
-/// What a plot says.
+/// Contents of a plot.
 #[derive(Debug)]
 pub struct Plot {
     pub(crate) title: String,
-    /// The metric of all rows; `None` where each says its own.
+    /// The metric of all rows. `None` if each row names its own.
     pub(crate) metric: Option<&'static str>,
     pub(crate) rows: Vec<Row>,
     pub(crate) margin: f64,
-    /// Response times over the rate, where capacity was measured.
+    /// Response times over the rate, if capacity was measured.
     pub(crate) curves: Vec<Curve>,
     /// Lines below all rows.
     pub(crate) foot: Vec<String>,
@@ -52,13 +52,13 @@ pub struct Plot {
 /// One line of the plot.
 #[derive(Debug)]
 pub struct Row {
-    /// Candidate vs baseline, and where several metrics are judged, which one this is.
+    /// Candidate vs baseline, with the metric if several are judged.
     pub name: String,
-    /// What gives it its colour.
+    /// The outcome, which determines the colour.
     pub outcome: Outcome,
     /// The verdict.
     pub word: String,
-    /// `None` where no number may be shown, or there is none.
+    /// `None` if there is no number, or none may be shown.
     pub span: Option<Ratio>,
     /// The estimate as the other forms print it, or why there is none.
     pub told: String,
@@ -81,18 +81,18 @@ impl Plot {
         }
     }
 
-    /// The curves alone, where capacity was measured: a page tells all else.
+    /// Only the curves, if capacity was measured. The page shows everything else.
     pub(crate) fn of_capacity(of: &Measured<'_>) -> Option<Plot> {
         let plot = Plot { rows: Vec::new(), foot: Vec::new(), ..Plot::of(of) };
         (!plot.curves.is_empty()).then_some(plot)
     }
 
-    /// What the curves show, in words.
+    /// Description of the curves.
     pub(crate) fn told(&self) -> String {
         self.curves.iter().map(|curve| curve.told.join("; ")).collect::<Vec<_>>().join("; ")
     }
 
-    /// As SVG, 700 wide, without script, link or image.
+    /// Renders an SVG, 700 wide, without script, link or image.
     pub fn svg(&self, ground: Ground) -> String {
         drawing::svg(&laid_out(self), ground)
     }
@@ -115,7 +115,7 @@ fn row(of: &Measured<'_>, comparison: &Comparison, several: bool) -> Row {
     }
 }
 
-/// What qualifies it, when and where it was measured, and how to repeat it.
+/// Qualifications, time and place of the measurement, and how to repeat it.
 fn foot(of: &Measured<'_>) -> Vec<String> {
     let Record { header, .. } = of.record;
     let date = header.created.split('T').next().unwrap_or_default();
@@ -135,7 +135,7 @@ fn foot(of: &Measured<'_>) -> Vec<String> {
 const WIDTH: f64 = 700.0;
 const MARGIN: f64 = 20.0;
 const RIGHT: f64 = WIDTH - MARGIN;
-/// Where the axis ends; right of it are the figures.
+/// Ends of the axis. The figures are to the right.
 const AXIS: (f64, f64) = (MARGIN, 430.0);
 const FIGURES: f64 = 446.0;
 const TITLE_SIZE: f64 = 18.0;
@@ -144,14 +144,14 @@ const LABEL_SIZE: f64 = 14.0;
 const FIGURE_SIZE: f64 = 13.0;
 const SMALL_SIZE: f64 = 12.0;
 const ROW: f64 = 54.0;
-/// More comparisons are counted, not drawn: nobody reads them off a picture.
+/// Further comparisons are counted, not drawn, because a picture with more is unreadable.
 const ROWS_MAX: usize = 40;
 
-/// Narrowest axis, as a logarithm: where neither margin nor interval has any width.
+/// Minimum length of the axis, as a logarithm, if neither margin nor interval has any width.
 const NARROWEST: f64 = 0.01;
-/// An interval that reaches further than so many times what else is shown is cut off: its end is an arrow.
+/// An interval that extends beyond this multiple of the other contents is cut off, and ends in an arrow.
 const REACH: f64 = 4.0;
-/// Share of the axis that stays empty at either end.
+/// Share of the axis that stays empty at each end.
 const EMPTY: f64 = 0.04;
 
 /// An axis that shows the margin and all intervals.
@@ -165,15 +165,15 @@ fn axis_of(spans: &[Ratio], margin: f64) -> Axis {
     Axis::between(low.exp(), high.exp(), NARROWEST).with_room(EMPTY)
 }
 
-/// Where a ratio lies in the picture; beyond the ends at the end.
+/// Position of a ratio in the picture, clamped to the ends of the axis.
 fn x(axis: Axis, ratio: f64) -> f64 {
     AXIS.0 + axis.place(ratio).clamp(0.0, 1.0) * (AXIS.1 - AXIS.0)
 }
 
-/// What all intervals are drawn on.
+/// The common axis of all intervals.
 struct Ruler {
     axis: Axis,
-    /// Those whose names have room.
+    /// Marks whose labels fit.
     marks: Vec<Mark>,
     margin: f64,
 }
@@ -181,11 +181,11 @@ struct Ruler {
 /// A drawing that grows downwards.
 struct Sheet {
     shapes: Vec<Shape>,
-    /// How far down it goes.
+    /// Current height.
     y: f64,
 }
 
-/// The whole plot.
+/// Lays out the whole plot.
 fn laid_out(plot: &Plot) -> Drawing {
     let mut sheet = Sheet { shapes: Vec::new(), y: MARGIN };
     for text in wrapped(&line(&plot.title), TITLE_SIZE, RIGHT - MARGIN, TITLE_LINES) {
@@ -227,7 +227,7 @@ fn laid_out(plot: &Plot) -> Drawing {
     }
 }
 
-/// The marks whose names do not run into each other: from no difference outwards.
+/// Selects marks whose labels do not overlap, from no difference outwards.
 fn apart(axis: Axis) -> Vec<Mark> {
     let (below, above): (Vec<Mark>, Vec<Mark>) = axis.marks().into_iter().partition(|mark| mark.ratio < 1.0);
     let width = |mark: &Mark| text_width(&mark.label, SMALL_SIZE);
@@ -255,7 +255,7 @@ impl Sheet {
         self.shapes.push(Shape::Polygon(vec![(x, y), (right, y), (right, bottom), (x, bottom)], fill));
     }
 
-    /// A line below everything so far.
+    /// A line of small text below everything so far.
     fn small(&mut self, text: &str) {
         for text in wrapped(&line(text), SMALL_SIZE, RIGHT - MARGIN, 2) {
             self.y += SMALL_SIZE + 5.0;
@@ -263,7 +263,7 @@ impl Sheet {
         }
     }
 
-    /// What lies behind an interval: the margin, and the marks of the axis.
+    /// Background of an interval: the margin, and the marks of the axis.
     fn lane(&mut self, ruler: &Ruler, (top, height): (f64, f64)) {
         let axis = ruler.axis;
         if ruler.margin > 0.0 {
@@ -276,10 +276,10 @@ impl Sheet {
         }
     }
 
-    /// The names of the marks below all rows.
+    /// The labels of the marks below all rows.
     fn named(&mut self, ruler: &Ruler) {
         for Mark { ratio, label } in &ruler.marks {
-            // Those at the ends would reach over them.
+            // Labels at the ends would extend beyond them.
             let half = text_width(label, SMALL_SIZE) / 2.0;
             let x = x(ruler.axis, *ratio).clamp(MARGIN + half, AXIS.1 + MARGIN - half);
             self.held((x, self.y + 16.0), SMALL_SIZE, (FAINT, Hold::Middle), label);
@@ -305,7 +305,7 @@ impl Sheet {
         self.y += ROW;
     }
 
-    /// A bar with its ends, which are arrows where it goes on beyond the axis, and the estimate on it.
+    /// A bar with its ends, which are arrows if it continues beyond the axis, and the estimate on it.
     fn interval(&mut self, axis: Axis, Ratio { estimate, low, high }: Ratio, (y, fill): (f64, Colour)) {
         let (left, right) = (x(axis, low), x(axis, high));
         self.area((left, y - 3.0), ((right - left).max(1.0), 6.0), fill);
@@ -318,7 +318,7 @@ impl Sheet {
                 self.shapes.push(Shape::Polygon(points, fill));
             }
         }
-        // A ring of the ground's colour, so that it is seen on a bar that is shorter than it.
+        // A ring in the background's colour keeps it visible on a shorter bar.
         let at = (x(axis, estimate), y);
         self.shapes.extend([Shape::Circle(at, 6.5, GROUND), Shape::Circle(at, 5.0, fill)]);
     }
@@ -327,7 +327,7 @@ impl Sheet {
 const GROUND: Colour = [0xffffff, 0x14171b];
 const INK: Colour = [0x16191d, 0xeef0f3];
 const FAINT: Colour = [0x59616b, 0xa4acb6];
-/// Lines of the axis, the one of no difference, and what lies within the margin.
+/// Colours of axis lines, of the line at no difference, and of the margin.
 const GRID: Colour = [0xe2e5e9, 0x2c3138];
 const ONE: Colour = [0x868e98, 0x7d8590];
 const BAND: Colour = [0xe6ecf6, 0x232d3d];
@@ -348,8 +348,8 @@ fn colour_of(outcome: Outcome) -> Colour {
     }
 }
 
-// Response times over the rate as a picture: the rate along a line, times on a logarithmic one, the limits that users bear, and the capacity
-// with its interval.
+// Response times over the rate as a picture: the rate on a linear axis, times on a logarithmic one, the
+// limits, and the capacity with its interval.
 //
 // ```text
 //   ms ┤            ╭─ p99      ─ ─ limit
@@ -358,9 +358,9 @@ fn colour_of(outcome: Outcome) -> Colour {
 // ```
 
 const HEIGHT: f64 = 220.0;
-/// Room for the names of times.
+/// Room for the labels of times.
 const LEFT: f64 = MARGIN + 58.0;
-/// How far the axis goes beyond the highest rate, and beyond the longest limit.
+/// Extension of the axis beyond the highest rate, and beyond the longest limit.
 const ROOM: f64 = 1.05;
 const ABOVE_LIMIT: f64 = 6.0;
 
@@ -372,7 +372,7 @@ pub(crate) struct Curve {
     of: Capacity,
 }
 
-/// Those of all variants; none where capacity was not measured.
+/// Curves of all variants. Empty if capacity was not measured.
 fn all(of: &Measured<'_>) -> Vec<Curve> {
     let slo = &of.record.header.plan.design.slo;
     let times = slo.iter().filter(|limit| limit.figure != Figure::Failed).map(|limit| limit.bound.value());
@@ -386,7 +386,7 @@ fn all(of: &Measured<'_>) -> Vec<Curve> {
 }
 
 impl Curve {
-    /// The shortest and the longest time that there is room for.
+    /// The shortest and the longest time on the axis.
     fn times_us(&self) -> Option<(f64, f64)> {
         let medians = self.of.curve.iter().filter_map(|point| point.p50_us);
         let low = medians.reduce(f64::min)?.min(self.limits_us.iter().copied().fold(f64::INFINITY, f64::min));
@@ -401,7 +401,7 @@ impl Sheet {
         self.y += 12.0;
         curve.told.iter().for_each(|text| self.small(text));
         let Capacity { curve: points, interval, at_least, .. } = &curve.of;
-        // Of what is known from below alone the lower end is drawn alone.
+        // With only a lower bound, only the lower end is drawn.
         let band = interval.filter(|_| !at_least);
         let line = curve.of.holds_per_s();
         let highest = band.map(|interval| interval.high);
@@ -452,7 +452,7 @@ impl Sheet {
         self.small(&format!("response time over requests per second; horizontal line: the SLO; {vertical}"));
     }
 
-    /// A line through these points, each of which is marked.
+    /// A line through these points, with a mark at each.
     fn line(&mut self, points: &[(f64, f64)], fill: Colour) {
         for pair in points.windows(2) {
             let ((x1, y1), (x2, y2)) = (pair[0], pair[1]);

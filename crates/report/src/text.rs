@@ -1,7 +1,8 @@
-//! A document as text for a terminal. Colours are ANSI sequences; whoever prints strips them where they do not belong.
+//! A document as text for a terminal. Colours are ANSI sequences, which the caller strips if necessary.
 //!
-//! Texts may be anybody's: whatever would steer a terminal is shown as a mark. A table has the room there is: columns that may be spared go
-//! first, then names are cut or broken, and pictures made of characters take what is left. Must not: know what is said.
+//! Texts are untrusted: terminal control characters are shown as a mark. A table uses the available width:
+//! optional columns are dropped first, then names are truncated or wrapped, and drawings take the rest. This
+//! module does not know the meaning of the contents.
 
 use anstyle::{AnsiColor, Style};
 use model::document::{Answer, Block, Cell, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
@@ -11,12 +12,12 @@ use textwrap::core::display_width;
 
 use crate::axis::Axis;
 
-/// The most that lines below a verdict are moved to the right, so that narrow terminals keep room for them.
+/// Maximum indentation of lines below a verdict, so that narrow terminals have room for them.
 const INDENT_MAX: usize = 24;
-/// Most columns of names before lines.
+/// Maximum width of names before lines.
 const NAMES_MAX: usize = 16;
 
-/// The whole document, in lines of at most `width` columns where that can be.
+/// The whole document, in lines of at most `width` columns if possible.
 pub fn text(document: &Document, width: usize) -> String {
     let title = wrapped(&clean(&document.title), "", "", width);
     let mut out = format!("{BOLD}{}{BOLD:#}\n", title.trim_end());
@@ -25,7 +26,7 @@ pub fn text(document: &Document, width: usize) -> String {
     out
 }
 
-/// All blocks, with an empty line between two that do not belong together.
+/// All blocks, with an empty line between unrelated ones.
 fn blocks<'a>(all: &'a [Block], before: &mut Option<&'a Block>, width: usize, out: &mut String) {
     for block in all {
         if let Block::Folded(_, inner) = block {
@@ -78,7 +79,7 @@ fn answer(answer: &Answer, width: usize) -> String {
         several => {
             let widest = widest(several.iter());
             let rest = " ".repeat((4 + widest + 2).min(INDENT_MAX));
-            // Wrapped with the verdict in it, so that it counts; textwrap knows that colours have no width.
+            // Wrapped with the verdict in it, so that it counts. Textwrap ignores the width of colours.
             let text = |one: &Verdict| format!("{}  {}", word(one, widest), clean(&one.detail));
             let lines = several.iter().map(|one| wrapped(&text(one), "    ", &rest, width));
             format!("{subject}\n{}", lines.collect::<String>())
@@ -88,7 +89,7 @@ fn answer(answer: &Answer, width: usize) -> String {
     out
 }
 
-/// A verdict's word in a column that is so wide.
+/// A verdict's word, padded to the column width.
 fn word(of: &Verdict, width: usize) -> String {
     styled(style(of.tone), &format!("{:width$}", of.word.to_uppercase()))
 }
@@ -97,7 +98,7 @@ fn widest<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> usize {
     verdicts.map(|one| one.word.chars().count()).max().unwrap_or(0)
 }
 
-/// Each verdict's word in a column of its own, what it is about behind it, and notes below that.
+/// Each verdict's word in its own column, followed by its subject, with notes below.
 fn verdicts(answers: &[Answer], width: usize) -> String {
     let all = || answers.iter().flat_map(|answer| answer.verdicts.iter().map(move |one| (answer, one)));
     let widest = widest(all().map(|(_, one)| one));
@@ -124,7 +125,7 @@ fn lines(all: &[Line], width: usize) -> String {
         if !line.detail.is_empty() {
             out += &styled(FAINT, &wrapped(&clean(&line.detail), &margin, &margin, width));
         }
-        // However long a command is, it stays on one line, so that it can be copied.
+        // A command stays on one line of any length, so that it can be copied.
         out.extend(line.command.iter().map(|command| format!("{margin}{BOLD}{}{BOLD:#}\n", clean(command))));
         out
     };
@@ -133,10 +134,10 @@ fn lines(all: &[Line], width: usize) -> String {
 
 const BOLD: Style = Style::new().bold();
 const FAINT: Style = Style::new().dimmed();
-/// Columns of names before lines.
+/// Width of names before lines.
 const NAMES: usize = 9;
 
-/// How a tone looks on a terminal.
+/// Terminal style of a tone.
 fn style(tone: Tone) -> Style {
     match tone {
         Tone::Good => AnsiColor::Green.on_default().bold(),
@@ -150,12 +151,12 @@ fn style(tone: Tone) -> Style {
     }
 }
 
-/// A text in a style; nothing in none.
+/// Applies a style to a text.
 fn styled(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// A line with its name in the margin, which has so many columns.
+/// A line with its name in a margin of `names` columns.
 fn in_margin((style, name, names): (Style, &str, usize), line: &str, width: usize) -> String {
     let margin = " ".repeat(names + 2);
     let wrapped = wrapped(line, &margin, &margin, width);
@@ -163,38 +164,38 @@ fn in_margin((style, name, names): (Style, &str, usize), line: &str, width: usiz
 }
 
 fn wrapped(text: &str, first: &str, rest: &str, width: usize) -> String {
-    // A path or a command that is longer than a line stays whole, so that it can be copied.
+    // A path or a command that is longer than a line is not broken, so that it can be copied.
     let options = textwrap::Options::new(width).initial_indent(first).subsequent_indent(rest);
     textwrap::fill(text, options.break_words(false)) + "\n"
 }
 
-/// A finding: what was found with its grade and number, where, and what to do.
+/// A finding: its statement with grade and number, places, and remedy.
 fn finding(remark: &Remark, width: usize) -> String {
     let head = clean(&remark.head());
-    // The grade is inside what is wrapped, so that it counts; its colour is put on afterwards.
+    // The grade is part of the wrapped text, so that its width counts. Its colour is added afterwards.
     let statement = wrapped(&format!("{head}: {}", clean(&remark.statement)), "", "  ", width);
     let mut out = statement.replacen(&head, &styled(style(remark.grade.into()), &head), 1);
     out.extend(remark.cases.iter().map(|case| wrapped(&clean(case), "  ", "    ", width)));
     if !remark.remedy.is_empty() {
         out += &styled(FAINT, &wrapped(&clean(&remark.remedy), "  ", "  ", width));
     }
-    // However long a command is, it stays on one line, so that it can be copied.
+    // A command stays on one line of any length, so that it can be copied.
     out.extend(remark.command.iter().map(|command| format!("  {BOLD}{}{BOLD:#}\n", clean(command))));
     out
 }
 
 /// Columns between two cells.
 const GAP: usize = 3;
-/// Narrowest column of names, and of a drawing.
+/// Minimum width of a column of names, and of a drawing.
 const NAME_MIN: usize = 12;
 const DRAWING_MIN: usize = 8;
-/// Widest drawing: more is no more exact.
+/// Maximum width of a drawing. More would not be more precise.
 const DRAWING_MAX: usize = 60;
 
-/// A cell that is drawn: its lines, and how they look.
+/// A rendered cell: its lines, and their style.
 type Drawn = (Vec<String>, Style);
 
-/// The table in lines of at most `width` columns where that can be, below its heading.
+/// The table with its heading, in lines of at most `width` columns if possible.
 fn table_drawn(table: &Table, width: usize) -> String {
     let mut out = String::new();
     if !table.heading.is_empty() {
@@ -207,7 +208,7 @@ fn table_drawn(table: &Table, width: usize) -> String {
     let axes: Vec<_> = (0..table.columns.len()).map(|at| axis_of(table, at)).collect();
     let right: Vec<bool> = kept.iter().map(|at| table.columns[*at].fit == Fit::Figure).collect();
     let columns = || kept.iter().copied().zip(widths.iter().copied());
-    // Above intervals stand the ends of their axis.
+    // The ends of their axis are shown above intervals.
     let heading = |(at, width): (usize, usize)| {
         let ends = axes[at].and_then(|axis| ends(axis, width));
         (vec![ends.unwrap_or_else(|| table.columns[at].heading.clone())], Style::new())
@@ -233,12 +234,12 @@ fn table_drawn(table: &Table, width: usize) -> String {
     out
 }
 
-/// What columns take that are so wide, with the gaps between them.
+/// Total width of columns with the gaps between them.
 fn total(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1) + 1
 }
 
-/// The columns that are shown, and how wide each is.
+/// Selects the columns to show, and their widths.
 fn layout(table: &Table, texts: &[Vec<String>], width: usize) -> (Vec<usize>, Vec<usize>) {
     let columns = &table.columns;
     let natural = |at: usize| {
@@ -250,7 +251,7 @@ fn layout(table: &Table, texts: &[Vec<String>], width: usize) -> (Vec<usize>, Ve
         Fit::Figure | Fit::Whole | Fit::Drawing => false,
         Fit::Wrapped | Fit::CutEnd | Fit::CutStart | Fit::CutMiddle => true,
     };
-    // What names need at least: one long name must not cost all others their columns.
+    // Minimum width of names: one long name must not displace all other columns.
     let needed = |at: usize| if gives(at) { natural(at).min(width * 2 / 5) } else { natural(at) };
     let mut kept: Vec<usize> = (0..columns.len()).collect();
     while total(&kept.iter().map(|at| needed(*at)).collect::<Vec<_>>()) > width {
@@ -288,14 +289,14 @@ fn cell((cell, text): (&Cell, &str), fit: Fit, axis: Option<(Axis, Unit)>, width
     (lines, Style::new())
 }
 
-/// A text in lines, its first one's indent kept.
+/// Wraps a text. The indentation of its first line is kept.
 fn broken(text: &str, width: usize) -> Vec<String> {
     let indent = " ".repeat(text.chars().take_while(|c| *c == ' ').count());
     let options = textwrap::Options::new(width).initial_indent(&indent).subsequent_indent(&indent);
     textwrap::wrap(text.trim_start(), options).into_iter().map(std::borrow::Cow::into_owned).collect()
 }
 
-/// The lines of a row: as many as its highest cell has.
+/// The lines of a row, as many as in its highest cell.
 fn row(cells: &[Drawn], right: &[bool], widths: &[usize]) -> String {
     let height = cells.iter().map(|(lines, _)| lines.len()).max().unwrap_or(0);
     let mut out = String::new();
@@ -314,7 +315,7 @@ fn row(cells: &[Drawn], right: &[bool], widths: &[usize]) -> String {
     out
 }
 
-/// A text that is at most so wide.
+/// Truncates a text to a width.
 fn cut(text: &str, width: usize, fit: Fit) -> String {
     if display_width(text) <= width {
         return text.to_owned();
@@ -342,7 +343,7 @@ fn fitting(characters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
     characters.take_while(fits).collect()
 }
 
-/// Rows of text below headings; those columns after the first `names` are figures.
+/// Rows of text below headings. The columns after the first `names` contain figures.
 pub fn table<'a>(columns: &[String], rows: impl Iterator<Item = &'a Vec<String>>, names: usize) -> String {
     let fit = |at: usize| if at < names { Fit::Whole } else { Fit::Figure };
     let mut table = Table::new("", columns.iter().enumerate().map(|(at, heading)| (heading, fit(at))));
@@ -351,19 +352,20 @@ pub fn table<'a>(columns: &[String], rows: impl Iterator<Item = &'a Vec<String>>
 }
 
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// An axis goes so many of the usual half intervals beyond the values: one wild interval must not press all others flat.
+/// Limit of an axis beyond the values, as a multiple of the usual half interval: one very wide interval must
+/// not flatten all others.
 const BEYOND: f64 = 3.0;
-/// Shortest axis: less is no difference that anybody could see.
+/// Minimum length of an axis. Smaller differences are not visible.
 const SHORTEST: f64 = 1e-3;
 
 /// A value and its interval.
 type Point = (f64, Option<(f64, f64)>);
 
-/// The axis that holds all values, and their intervals as far as these are not far wider than most.
+/// The axis of all values and intervals, except for the ends of intervals that are far wider than most.
 fn axis(points: &[Point]) -> Axis {
     let ends = || points.iter().filter_map(|(_, interval)| *interval);
     let halves = ends().map(|(low, high)| (high.ln() - low.ln()) / 2.0);
-    // Of two intervals the wider one counts: it is not far wider than most.
+    // With two intervals the wider one counts, because it is not far wider than most.
     let reach = (BEYOND * stats::middle_by(halves, |half| *half).unwrap_or(0.0)).exp();
     let values = || points.iter().map(|(value, _)| *value);
     let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
@@ -372,7 +374,7 @@ fn axis(points: &[Point]) -> Axis {
     Axis::between(low, high, SHORTEST)
 }
 
-/// The axis of a column of intervals, and what its values are counted in; `None` for other columns.
+/// The axis and unit of a column of intervals. `None` for other columns.
 pub(crate) fn axis_of(table: &Table, at: usize) -> Option<(Axis, Unit)> {
     let of = |cells: &Vec<Cell>| match cells.get(at) {
         Some(Cell::Interval(of, interval)) => Some((*of, *interval)),
@@ -383,7 +385,7 @@ pub(crate) fn axis_of(table: &Table, at: usize) -> Option<(Axis, Unit)> {
     Some((axis(&points), unit))
 }
 
-/// The ends of an axis, in so many columns; `None` where there is no room.
+/// The ends of an axis as text of this width. `None` if there is no room.
 fn ends((axis, unit): (Axis, Unit), columns: usize) -> Option<String> {
     let (low, high) = axis.ends();
     let end = |value: f64| match unit {
@@ -395,7 +397,7 @@ fn ends((axis, unit): (Axis, Unit), columns: usize) -> Option<String> {
     Some(format!("{low}{}{high}", " ".repeat(between)))
 }
 
-/// An interval in so many columns, of ratios with a mark at 1: `  ├──●───┤  ┊`.
+/// Draws an interval in a number of columns. Ratios have a mark at 1: `  ├──●───┤  ┊`.
 fn bar(axis: Axis, (value, interval): Point, columns: usize, one: bool) -> String {
     let column = |value: f64| (axis.place(value) * (columns.max(1) - 1) as f64).round();
     let last = columns.saturating_sub(1) as f64;
@@ -419,8 +421,8 @@ fn bar(axis: Axis, (value, interval): Point, columns: usize, one: bool) -> Strin
     drawn.into_iter().collect::<String>().trim_end().to_owned()
 }
 
-/// All values in at most so many columns, with a stroke before each of those `breaks` where they all have room. Where there are
-/// more values than columns a column is the mean of some.
+/// Draws all values in at most `columns` columns, with a stroke before each of the `breaks` if all of them
+/// fit. If there are more values than columns, a column is the mean of several values.
 fn course(values: &[f64], breaks: &[usize], columns: usize) -> String {
     let axis = axis(&values.iter().map(|value| (*value, None)).collect::<Vec<_>>());
     let step = |place: f64| STEPS[((place.clamp(0.0, 1.0) * 7.0).round()) as usize];
@@ -493,7 +495,7 @@ mod tests {
         let axis = axis(&points);
         assert_eq!(bar(axis, points[0], 13, true), "├───●───┤");
         assert_eq!(bar(axis, points[1], 13, true), "    ├───●───┤");
-        // ln 3 lies at 10.3 of 12 columns, and the end is beyond the axis.
+        // ln 3 is at 10.3 of 12 columns, and the end is beyond the axis.
         assert_eq!(bar(axis, (3.5, Some((3.0, 99.0))), 13, true), "    ┊     ├●›");
     }
 

@@ -1,7 +1,8 @@
-//! docs/validity.md, the page that explains each finding, as this binary carries it: what a report says of it, the list of all
-//! checks, and its sections for a terminal.
+//! docs/validity.md, the page that explains each finding, embedded in this binary: explanations in reports,
+//! the list of all checks, and its sections for a terminal.
 //!
-//! Must not: explain anything itself, or read more of Markdown than the page uses: headings, paragraphs, lists, links, bold words.
+//! This module contains no explanations itself, and supports only the Markdown that the page uses: headings,
+//! paragraphs, lists, links, bold words.
 
 use analysis::{Check, Finding};
 use serde_json::{Value, json};
@@ -9,22 +10,22 @@ use serde_json::{Value, json};
 use crate::form::Report;
 use model::document::{Block, Cell, Document, Fit, Line, Table, Tone, grade_word};
 
-/// The page as it lies in the repository.
+/// The page in the repository.
 const PAGE: &str = include_str!("../../../docs/validity.md");
-/// What stands below the list.
+/// Text below the list.
 const GRADES: &str = "invalid: a fault forbids the conclusion, whatever the figures say, and none is printed; warning: it stands, with \
                       this in mind; note: good to know";
 
-/// The command that explains these findings, each once; `None` where there is none.
+/// The command that explains these findings, each once. `None` without findings.
 pub(crate) fn explained_by<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
     let numbers = model::distinct(findings.map(|finding| finding.check.number()));
     (!numbers.is_empty()).then(|| format!("proofload explain {}", numbers.join(" ")))
 }
 
-/// Checks: all of them as a list, or some of them explained.
+/// Checks: a list of all, or explanations of some.
 #[derive(Debug)]
 pub struct Explained<'a> {
-    /// Those that are asked for; empty for the list.
+    /// The requested checks. Empty for the list.
     pub checks: &'a [Check],
 }
 
@@ -81,17 +82,17 @@ fn list() -> Document {
     Document::new("Checks of validity", tables.chain(notes))
 }
 
-/// What the page says of a check, as paragraphs of plain text without the heading.
+/// The page's explanation of a check, as paragraphs of plain text without the heading.
 pub(crate) fn paragraphs(check: Check) -> Vec<String> {
     plain(section(check).unwrap_or_default()).map(|item| item.replace("**", "")).collect()
 }
 
-/// The grades a check may have: `void or warning`.
+/// The possible grades of a check: `void or warning`.
 fn grades(check: Check) -> String {
     check.row().grades.iter().map(|of| grade_word(*of)).collect::<Vec<_>>().join(" or ")
 }
 
-/// A check's section of the page, with its heading; `None` where it has none, which a test forbids.
+/// A check's section of the page, with its heading. `None` if there is none, which a test prevents.
 fn section(check: Check) -> Option<&'static str> {
     let anchor = format!("<a id=\"{}\"></a>", check.number().to_lowercase());
     let (_, rest) = PAGE.split_once(&anchor)?;
@@ -99,7 +100,7 @@ fn section(check: Check) -> Option<&'static str> {
     Some(rest[..end.unwrap_or(rest.len())].trim())
 }
 
-/// The paragraphs of a section, each with the word that it begins with.
+/// The paragraphs of a section, each with its first word as name.
 fn lines(markdown: &str) -> Vec<Line> {
     let line = |text: String| {
         let labelled = text.strip_prefix("**").and_then(|rest| rest.split_once(".**"));
@@ -109,7 +110,7 @@ fn lines(markdown: &str) -> Vec<Line> {
     plain(markdown).map(line).collect()
 }
 
-/// The paragraphs of a section without its heading, nothing of Markdown left but bold words.
+/// The paragraphs of a section without its heading. Bold words remain as the only Markdown.
 fn plain(markdown: &str) -> impl Iterator<Item = String> {
     let paragraphs = markdown.split("\n\n").filter(|paragraph| !paragraph.starts_with("### "));
     paragraphs.flat_map(items).map(|item| without_links(&item))
@@ -127,7 +128,7 @@ fn items(paragraph: &str) -> Vec<String> {
     items
 }
 
-/// Links as their text, and where they lead if that is another page: a terminal cannot follow them.
+/// Replaces links by their text, with the target if it is another page: a terminal cannot follow links.
 fn without_links(text: &str) -> String {
     let mut out = text.to_owned();
     while let Some(middle) = out.find("](") {

@@ -1,4 +1,5 @@
-//! The agent in the Node.js processes of a service: the file that they load, and Proofload's end of the talk with it.
+//! The agent in the Node.js processes of a service: the file that they load, and Proofload's side of the
+//! protocol.
 //!
 //! ```text
 //! service ──NODE_OPTIONS──► agent.cjs ──hello──►  AgentHost
@@ -8,8 +9,8 @@
 //!                                    ──captured►     ▼
 //! ```
 //!
-//! Nothing here waits without end, and nothing that an agent says is believed without need: it is code in a process that we do not
-//! know. What was not had is told in words. It must not know what a capture is for.
+//! Every wait has a timeout, and agents are not trusted: they are code in unknown processes. Failures are
+//! reported as text. This module does not know what a capture is for.
 
 mod message;
 #[cfg(test)]
@@ -36,58 +37,60 @@ use crate::link::{Bell, Lasting};
 use crate::marker::{Held, Marker, scratch_directory};
 use crate::message::{Scratch, Spec};
 
-/// The agent itself.
+/// Source code of the agent.
 const AGENT: &str = include_str!("../../../agent/agent.cjs");
-/// Its name in the folder, and the socket's.
+/// File names of the agent and the socket in the folder.
 const AGENT_NAME: &str = "agent.cjs";
 const SOCKET_NAME: &str = "agent.sock";
-/// The variable that tells it where the socket is.
+/// The variable with the socket's path.
 const VARIABLE: &str = "PROOFLOAD_AGENT";
-/// The variable by which Node.js loads it.
+/// The variable by which Node.js loads the agent.
 const NODE_OPTIONS: &str = "NODE_OPTIONS";
-/// How long an agent may take to respond. To begin a profile stalls a process for 20 ms to 2 s, and one at work responds when it is done.
+/// Timeout for an agent's response. Starting a profile stalls a process for 20 ms to 2 s, and a busy process
+/// responds only when its work is done.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What an agent is asked to capture, as the order for it has it.
+/// Requested kind of capture, as serialized in the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[allow(missing_docs)]
 pub enum Wanted {
-    /// Stacks of JavaScript, one in so many microseconds.
+    /// JavaScript stacks, sampled at this interval.
     Cpu { interval_us: u32 },
-    /// What was allocated and still lives, sampled.
+    /// Sampled allocations that are still alive.
     Heap,
     /// Counters of Node.js.
     Counters,
 }
 
-/// What an agent captured.
+/// Result of a capture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Take {
-    /// Requests that were answered in the meantime, where it counts them.
+    /// Requests that were answered during the capture, if the agent counts them.
     pub requests: Option<u64>,
-    /// The profile's file and its size.
+    /// File of the profile, and its size.
     pub file: Option<(PathBuf, u64)>,
-    /// Counters as the agent tells them.
+    /// Counters as the agent reports them.
     pub counters: Option<serde_json::Value>,
-    /// What the agent could not do, in words.
+    /// Reasons why the agent could not do something.
     pub notes: Vec<String>,
 }
 
-/// A capture that is under way, to be ended by [`AgentHost::disarm`].
+/// A capture in progress. [`AgentHost::disarm`] ends it.
 #[derive(Debug)]
 #[must_use = "agents capture until they are disarmed"]
 pub struct Arming {
     order: u64,
     wanted: Wanted,
-    /// Whether each has begun.
+    /// For each agent, whether its capture has started.
     agents: Vec<Told<()>>,
 }
 
-/// The number of an agent's connection, where its profile goes to, and what came of telling it.
+/// Number of an agent's connection, the file of its profile, and the result of an order.
 type Told<T> = (usize, Option<PathBuf>, Result<T, String>);
 
-/// Where the agents of one service find Proofload. Copies are the same one; the last one dropped removes the folder.
+/// Proofload's endpoint for the agents of one service. Clones share it, and dropping the last clone removes
+/// the folder.
 #[derive(Debug, Clone)]
 pub struct AgentHost(Arc<Host>);
 
@@ -95,20 +98,20 @@ pub struct AgentHost(Arc<Host>);
 struct Host {
     book: Arc<Bell<Book>>,
     folder: PathBuf,
-    /// Before the folder, in which it listens.
+    /// Declared before the folder in which it listens, to be dropped first.
     _listener: Lasting,
     _held: Held,
 }
 
 impl AgentHost {
-    /// Makes a private folder with the agent and a socket, and listens there.
+    /// Creates a private folder with the agent and a socket, and listens on it.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// Any error of the system.
     pub fn new() -> io::Result<Self> {
         let folder = scratch_directory(&Marker::new());
         let files = vec![(AGENT_NAME.to_owned(), AGENT.to_owned())];
-        // First of all, so that whatever fails below leaves nothing.
+        // Created first, so that a later failure leaves nothing behind.
         let held = Held::create(&Scratch { directory: folder.clone(), files })?;
         let socket = UnixListener::bind(folder.join(SOCKET_NAME))?;
         socket.set_nonblocking(true)?;
@@ -118,7 +121,7 @@ impl AgentHost {
         Ok(Self(Arc::new(Host { book, folder, _listener: listener, _held: held })))
     }
 
-    /// Sets the variables by which a service's Node.js processes load the agent and find the way here.
+    /// Sets the variables by which a service's Node.js processes load the agent and find the socket.
     pub(crate) fn enter(&self, spec: &mut Spec) {
         let of = |name: &str| self.0.folder.join(name).display().to_string();
         let own = spec.env.iter().rev().find(|(name, _)| name == NODE_OPTIONS);
@@ -127,12 +130,12 @@ impl AgentHost {
         spec.set(VARIABLE, of(SOCKET_NAME));
     }
 
-    /// Says below which process all of the service's are. Others are not listened to.
+    /// Sets the process below which the service's processes are. Other processes are ignored.
     pub(crate) fn belongs_to(&self, warden: u32) {
         self.0.book.change(|book| book.owner = Some(warden));
     }
 
-    /// The agents that are there, by process and thread.
+    /// Connected agents, by process and thread.
     pub fn agents(&self) -> Vec<Agent> {
         let present = present(&self.0.book.lock());
         let mut agents: Vec<Agent> = present.into_iter().map(|(_, agent)| agent).collect();
@@ -140,19 +143,20 @@ impl AgentHost {
         agents
     }
 
-    /// Waits until an agent is there that is not a mere tool, for at most so long; whether there is one.
+    /// Waits at most `patience` for an agent that is not a tool. Returns whether there is one.
     pub fn wait_for_agents(&self, patience: Duration, cancelled: &dyn Fn() -> bool) -> bool {
         let is_there = |book: &mut Book| present(book).iter().any(|(_, agent)| agent.role != Role::Tool);
         self.0.book.wait(patience, cancelled, |book| is_there(book).then_some(())).is_some()
     }
 
-    /// What was odd about what agents said, in words.
+    /// Descriptions of unexpected messages from agents.
     pub fn notes(&self) -> Vec<String> {
         self.0.book.lock().notes.clone()
     }
 
-    /// Has all agents but those of tools begin a capture, and waits until they have, for at most 10 s. `file` names the file of each
-    /// one's profile, absolute; its folder must exist. What could not be begun is told by [`AgentHost::disarm`].
+    /// Starts a capture in all agents except tools, and waits for it at most 10 s. `file` returns the
+    /// absolute path of each agent's profile, in an existing folder. [`AgentHost::disarm`] reports captures
+    /// that could not be started.
     pub fn arm(
         &self,
         wanted: Wanted,
@@ -175,14 +179,16 @@ impl AgentHost {
         Arming { order, wanted, agents: self.responses("begin", agents, Peer::armed, cancelled) }
     }
 
-    /// Ends a capture and waits for what came of it, for at most 10 s: of each agent that was to capture, by process and thread.
+    /// Ends a capture and waits for the results at most 10 s. Returns one result for each agent of the
+    /// capture, by process and thread.
     pub fn disarm(&self, arming: Arming, cancelled: &dyn Fn() -> bool) -> Vec<(Agent, Result<Take, String>)> {
         let Arming { order, wanted, agents } = arming;
         let line = format!("{}\n", json!({ "type": "disarm", "id": order }));
         {
             let book = self.0.book.lock();
             for (number, ..) in &agents {
-                // Also those that never said that they had begun: they may have, later. Who cannot be told has ended.
+                // Sent also to agents that never confirmed the start, because they may have started later. An
+                // agent that cannot be reached has ended.
                 let _ = book.peers[*number].send(&line);
             }
         }
@@ -197,7 +203,8 @@ impl AgentHost {
         came
     }
 
-    /// Waits for what those respond of whom a response is to be expected, and puts it, or why there is none, in the place of that.
+    /// Waits for the expected responses, and replaces each entry with the response or the reason why there is
+    /// none.
     fn responses<T>(
         &self,
         doing: &str,
@@ -221,7 +228,7 @@ impl AgentHost {
     }
 }
 
-/// Those who have introduced themselves and are still connected, by their connections' numbers.
+/// Agents that have introduced themselves and are still connected, with the numbers of their connections.
 fn present(book: &Book) -> Vec<(usize, Agent)> {
     let peers = book.peers.iter().enumerate().filter(|(_, peer)| peer.stream.is_some());
     peers.filter_map(|(number, peer)| Some((number, peer.agent.clone()?))).collect()
@@ -237,7 +244,7 @@ fn arm_line(order: u64, wanted: Wanted, file: Option<&Path>) -> Result<String, S
     Ok(format!("{line}\n"))
 }
 
-/// What an agent says that it captured, as far as it is so.
+/// Validates what an agent reports about its capture.
 fn take(wanted: Wanted, captured: Captured, file: Option<PathBuf>) -> Result<Take, String> {
     let file = match file {
         None => None,
@@ -257,21 +264,21 @@ fn take(wanted: Wanted, captured: Captured, file: Option<PathBuf>) -> Result<Tak
     Ok(Take { requests, file, counters, notes })
 }
 
-// What is known of agents: filled by the thread that listens, asked by whoever captures.
+// Shared state of all agents: filled by the listening thread, read by captures.
 //
-// It keeps little of each agent, and of agents only so many. It must not wait for any of them.
+// It stores little of each agent and of a limited number of agents. It never waits for an agent.
 
-/// Notes that are kept: more say nothing new.
+/// Maximum number of notes. Further notes would repeat earlier ones.
 const NOTES_MAX: usize = 32;
-/// Responses of one agent to an order: that it is armed, and what came of it.
+/// Maximum number of responses of one agent to an order: that it is armed, and the result.
 const RESPONSES_MAX: usize = 2;
-/// Messages of one agent: a few for each capture, of which there are a few.
+/// Maximum number of messages of one agent. Each capture takes a few messages, and there are few captures.
 const MESSAGES_MAX: u32 = 1000;
 
-/// All that is known.
+/// State of all agents.
 #[derive(Debug, Default)]
 struct Book {
-    /// The process below which all of the service's are; `None` until it is started.
+    /// The process below which the service's processes are. `None` until it is started.
     pub owner: Option<u32>,
     pub peers: Vec<Peer>,
     pub notes: Vec<String>,
@@ -279,33 +286,33 @@ struct Book {
     pub last_order: u64,
 }
 
-/// The other end of a connection.
+/// A connection to an agent.
 #[derive(Debug, Default)]
 struct Peer {
-    /// Its process, by the kernel's word.
+    /// Process number as the kernel reports it.
     pub pid: u32,
     /// `None` before its first message.
     pub agent: Option<Agent>,
     /// `None` once the connection is closed.
     pub stream: Option<Arc<UnixStream>>,
-    /// The beginning of a line.
+    /// An incomplete line.
     pending: Vec<u8>,
-    /// Its responses to the last order.
+    /// Responses to the last order.
     pub responses: Vec<Message>,
     messages: u32,
 }
 
-/// What an agent responded, or why it could not do it; `None`: nothing yet.
+/// An agent's response, or why it failed. `None` if there is no response yet.
 type Response<T> = Option<Result<T, String>>;
 
 impl Book {
-    /// A new connection: its number.
+    /// Adds a connection, and returns its number.
     fn add(&mut self, pid: u32, stream: UnixStream) -> usize {
         self.peers.push(Peer { pid, stream: Some(Arc::new(stream)), ..Peer::default() });
         self.peers.len() - 1
     }
 
-    /// Takes what a connection brought; whether it may stay.
+    /// Handles received bytes. Returns whether the connection may stay open.
     fn hear(&mut self, number: usize, bytes: &[u8]) -> bool {
         let pending = &mut self.peers[number].pending;
         pending.extend_from_slice(bytes);
@@ -321,7 +328,7 @@ impl Book {
         stays && !is_endless
     }
 
-    /// Takes a line of a connection in; whether the connection may stay.
+    /// Handles a line. Returns whether the connection may stay open.
     fn take(&mut self, number: usize, line: &[u8]) -> bool {
         let peer = &mut self.peers[number];
         peer.messages += 1;
@@ -354,7 +361,7 @@ impl Peer {
             (Message::Hello { .. }, Some(_)) => return Err("it introduced itself twice".to_owned()),
             (_, None) => return Err("it did not introduce itself first".to_owned()),
             (Message::Role { role }, Some(agent)) => agent.role = role,
-            // The response to an order that nobody waits for any more.
+            // A response to an order that no caller waits for any more.
             (message, _) if message.order() != Some(last_order) => {}
             (_, _) if self.responses.len() >= RESPONSES_MAX => {
                 return Err("it answered more than once".to_owned());
@@ -370,16 +377,16 @@ impl Peer {
         Ok(())
     }
 
-    /// Sends a line, which is short: an agent that reads has room for it.
+    /// Sends a short line, which fits into the socket's buffer if the agent reads at all.
     ///
     /// # Errors
-    /// Why it was not sent, in words.
+    /// The reason why it was not sent.
     pub fn send(&self, line: &str) -> Result<(), String> {
         let mut stream = self.stream.as_deref().ok_or("its connection is closed")?;
         stream.write_all(line.as_bytes()).map_err(|error| format!("it cannot be told: {error}"))
     }
 
-    /// Whether it has armed what the last order asks for, or why not; `None`: it has not responded yet.
+    /// Whether the agent has armed the last order's capture, or why not. `None` if it has not responded yet.
     pub fn armed(&self) -> Response<()> {
         self.response(|message| match message {
             Message::Armed { .. } => Some(Ok(())),
@@ -389,7 +396,7 @@ impl Peer {
         })
     }
 
-    /// What came of the last order; `None`: it has not responded yet.
+    /// The result of the last order. `None` if the agent has not responded yet.
     pub fn captured(&self) -> Response<Captured> {
         self.response(|message| match message {
             Message::Captured(captured) => Some(Ok((**captured).clone())),
@@ -398,26 +405,26 @@ impl Peer {
         })
     }
 
-    /// The first response that is one to a question; one that is gone will not give any.
+    /// The first response that `read` accepts. A disconnected agent will give none.
     fn response<T>(&self, read: impl FnMut(&Message) -> Response<T>) -> Response<T> {
         let gone = || self.stream.is_none().then(|| Err("it ended in the meantime".to_owned()));
         self.responses.iter().find_map(read).or_else(gone)
     }
 }
 
-// The thread that listens: takes connections in, from processes of the service alone, and reads their lines.
+// The listening thread: accepts connections from the service's processes only, and reads their lines.
 //
-// It answers nobody, and lets nobody keep it: lines and connections have bounds.
+// It answers nothing and never blocks on a connection. Lines and connections are limited.
 
-/// Longest line. A greeting has variables of its process, which may be long.
+/// Maximum length of a line. A greeting contains variables of its process, which may be long.
 const LINE_BYTES_MAX: usize = 256 << 10;
-/// Connections over the whole life of a service: as many workers and worker threads.
+/// Maximum number of connections during a service's life: the same number of workers and worker threads.
 const CONNECTIONS_MAX: usize = 1024;
-/// How long a service may have been started before it is known which it is.
+/// Time after which the service's process must be known.
 const OWNER_PATIENCE: Duration = Duration::from_secs(5);
-/// How long none is taken in after one could not be.
+/// Pause after a connection that could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Generations between a process of the service and its warden.
+/// Maximum number of generations between a process of the service and its warden.
 const GENERATIONS_MAX: usize = 64;
 
 /// Listens until the other end of `life` is closed.
@@ -445,7 +452,7 @@ fn listen(listener: &UnixListener, life: &OwnedFd, book: &Bell<Book>) {
     }
 }
 
-/// Reads what a connection brought.
+/// Reads from a connection.
 fn read(number: usize, mut stream: &UnixStream, book: &Bell<Book>) {
     let mut buffer = [0; 16 << 10];
     let read = stream.read(&mut buffer);
@@ -462,13 +469,13 @@ fn read(number: usize, mut stream: &UnixStream, book: &Bell<Book>) {
     });
 }
 
-/// Takes the next connection in, if it is one of the service's.
+/// Accepts the next connection if it comes from the service.
 fn accept(listener: &UnixListener, book: &Bell<Book>) {
-    // Without a descriptor to spare it would be ready again at once, and for as long as that lasts.
+    // Without a spare descriptor the listener would be ready again at once, in a busy loop.
     let Ok((stream, _)) = listener.accept() else { return thread::sleep(ACCEPT_PAUSE) };
     let pid = socket_peercred(&stream).ok().and_then(|of| u32::try_from(of.pid.as_raw_pid()).ok());
     let Some(pid) = pid.filter(|_| stream.set_nonblocking(true).is_ok()) else { return };
-    // It may be quicker than who started it.
+    // The agent may connect before the starting thread has set the owner.
     let owner = book.wait(OWNER_PATIENCE, &|| false, |book| book.owner);
     let ours = owner.is_some_and(|owner| descends(pid, owner));
     book.change(|book| {
@@ -482,7 +489,8 @@ fn accept(listener: &UnixListener, book: &Bell<Book>) {
     });
 }
 
-/// Whether a process is below another. Between two looks a parent may end and hand its children over, so there are three.
+/// Whether a process is a descendant of another. A parent may end between two reads and hand its children
+/// over, so there are three attempts.
 fn descends(pid: u32, from: u32) -> bool {
     (0..3).any(|_| {
         let parent = |pid: &u32| Stat::read(*pid).map(|stat| stat.ppid).filter(|parent| *parent > 0);
@@ -490,7 +498,8 @@ fn descends(pid: u32, from: u32) -> bool {
     })
 }
 
-/// Hears these bytes out, as from an agent of the service, and panics where more is kept of them than may be.
+/// Handles these bytes as if an agent of the service had sent them. Panics if more of them is stored than
+/// permitted.
 #[cfg(fuzzing)]
 pub fn hears_anything(bytes: &[u8]) {
     let (mut theirs, stream) = UnixStream::pair().expect("a pair of sockets");

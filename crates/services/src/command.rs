@@ -1,8 +1,10 @@
-//! From a service of the plan to what its warden is told: placeholders filled in, the program found, the environment made.
+//! Creates a warden's spec from a service of the plan: fills in placeholders, finds the program, builds the
+//! environment.
 //!
-//! It looks at files and starts nothing.
+//! It reads files and starts nothing.
 //!
-//! The environment of a service is Proofload's own, without [`WITHHELD`] and [`machine::CI_VARIABLES`], with the service's variables on top.
+//! A service inherits Proofload's environment without [`WITHHELD`] and [`machine::CI_VARIABLES`]. The
+//! service's own variables are added to it.
 
 use std::env;
 use std::io::Read;
@@ -19,40 +21,40 @@ use crate::marker::{Marker, scratch_directory};
 use crate::message::{Head, Scratch, Spec};
 use crate::{Error, Placement, Ports};
 
-/// Variables of the caller's shell that a service does not get, unless the experiment sets them: each changes what a
-/// Node service does, and would do so in every variant without being seen in any. The last three tell a Node process
-/// that its parent is one, which is true of Proofload's caller at most.
+/// Variables of the caller's shell that a service does not get unless the experiment sets them. Each changes
+/// the behaviour of a Node service, and would do so unnoticed in every variant. The last three indicate a
+/// Node parent process, which is at most true for Proofload's caller.
 pub(crate) const WITHHELD: &str = "NODE_ENV NODE_OPTIONS NODE_V8_COVERAGE COVERAGE_PROCESS_START CPUPROFILE \
     HEAPPROFILE PORT NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE NODE_UNIQUE_ID";
 
-/// Whether a service gets a variable of this name as the caller's shell has it.
+/// Whether a service inherits the variable of this name from the caller's shell.
 pub fn is_inherited(name: &str) -> bool {
     !machine::is_ci_variable(name) && WITHHELD.split(' ').all(|withheld| withheld != name)
 }
 
-/// Longest first line of a script that kernels read is far shorter.
+/// Limit for the first line of a script. Kernels read far less.
 const LINE_BYTES_MAX: u64 = 4096;
-/// The variable by whose length a trial shifts the stack of its processes.
+/// The variable whose length shifts the stack of a trial's processes.
 const PADDING: &str = "PROOFLOAD_PADDING";
-/// Where programs are looked for when there is no `PATH`.
+/// Search path if there is no `PATH`.
 const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
-/// Where servers such as nginx are installed.
+/// Folders in which servers such as nginx are installed.
 const SERVER_FOLDERS: [&str; 2] = ["/usr/local/sbin", "/usr/sbin"];
 
-/// A service with nothing left to decide.
+/// A fully resolved service.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// The warden's orders.
+    /// Orders for the warden.
     pub spec: Spec,
-    /// Its command as the experiment has it, filled in: what people know it by.
+    /// The resolved command of the experiment, for messages.
     pub command: String,
-    /// As how many processes it is to serve, where that is known.
+    /// Number of processes that serve, if known.
     pub workers: Option<u32>,
-    /// What it is, where it is a container.
+    /// Its container, if it is one.
     pub container: Option<Pack>,
 }
 
-/// Makes the warden's orders.
+/// Creates the warden's spec.
 ///
 /// # Errors
 /// An unknown placeholder, a missing directory, a missing program, or one that cannot be run.
@@ -103,7 +105,7 @@ pub(crate) fn prepare(
         let text = plan::render(text, |name| known.lookup(name));
         files.push((name.clone(), known.known(&format!("templates.{name}"), text)?));
     }
-    // A container does not see our folder.
+    // The host's folder is not visible in a container.
     if let Some(agent) = placement.agent.as_ref().filter(|_| container.is_none()) {
         agent.enter(&mut spec);
     }
@@ -121,7 +123,7 @@ pub(crate) fn prepare(
     Ok(Prepared { spec, command: words.join(" "), workers, container })
 }
 
-/// What placeholders of a service stand for.
+/// Values of the placeholders of a service.
 struct Known<'a> {
     service: &'a Service,
     started: &'a Command,
@@ -134,7 +136,8 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// The variables of the service, and `PORT` unless it is told otherwise: most services listen there that are told nothing else.
+    /// The variables of the service, and `PORT` unless the service sets it, because most services listen on
+    /// PORT by default.
     fn variables(&self, contained: bool) -> Result<Vec<(String, String)>, Error> {
         let mut env = Vec::new();
         for (name, text) in &self.started.env {
@@ -161,7 +164,7 @@ impl Known<'_> {
                 let own = self.inside.or_else(|| self.ports.of(&self.service.name));
                 own.map(|port| port.to_string())
             }
-            // In a network of its own a container listens on all addresses.
+            // In its network namespace a container listens on all addresses.
             "address" if self.started.container.is_some() => Some(Ipv4Addr::UNSPECIFIED.to_string()),
             "address" => Some(text(self.placement.address)),
             "directory" => Some(self.started.directory.display().to_string()),
@@ -172,7 +175,7 @@ impl Known<'_> {
         known.or_else(|| self.placement.values.get(name).cloned())
     }
 
-    /// What leads to a service that this one asks for something: `api.port`, `api.address`.
+    /// Address or port of a service that this one needs: `api.port`, `api.address`.
     fn asked_for(&self, name: &str) -> Option<String> {
         let (service, what) = name.rsplit_once('.')?;
         match what {
@@ -184,26 +187,27 @@ impl Known<'_> {
     }
 }
 
-/// As it stands in a URL.
+/// Formats an address for a URL.
 fn text(address: IpAddr) -> String {
     if address.is_ipv6() { format!("[{address}]") } else { address.to_string() }
 }
 
-/// Where programs are looked for: the service's `own` path, or the one that it inherits.
+/// Search path for programs: the service's `own` PATH, or the inherited one.
 pub(crate) fn search_path(own: Option<&String>) -> String {
     let inherited = || env::var_os("PATH").map(|path| path.to_string_lossy().into_owned());
     own.cloned().or_else(inherited).unwrap_or_else(|| PATH_DEFAULT.to_owned())
 }
 
-/// Whether a service of this machine can be started at all, as far as can be told before: its directory, its program, its script; of a
-/// container the engine and the image. Whatever is only known once placeholders are filled in counts as there.
+/// Checks that a service of this machine can be started, as far as possible in advance: its directory,
+/// program and script, or the engine and image of a container. Parts that depend on placeholders are taken to
+/// exist.
 ///
 /// # Errors
-/// With what is missing.
+/// The missing part.
 pub fn check_command(service: &Service) -> Result<(), Error> {
     let Some(started) = service.command() else { return Ok(()) };
     if let Some(container) = &started.container {
-        // It is asked about, not started: the port stands for any.
+        // Only looked up, not started, so any port will do.
         return Pack::find(&service.name, container, &Marker::new(), 0).map(drop);
     }
     let is_open = |text: &String| !plan::placeholders(text).is_empty();
@@ -221,13 +225,13 @@ pub fn check_command(service: &Service) -> Result<(), Error> {
     }
 }
 
-/// Whether this is a file that may be executed.
+/// Whether this is an executable file.
 pub(crate) fn executable(file: &Path) -> bool {
     file.is_file() && access(file, Access::EXEC_OK).is_ok()
 }
 
-/// The program's file. As a shell in the service's directory would find it, and in the folders of servers last, which
-/// are in root's `PATH` only.
+/// Finds the program's file like a shell in the service's directory. The folders of servers are searched
+/// last, because only root has them in `PATH`.
 fn resolve(service: &str, started: &Command, program: &str, path: &str) -> Result<PathBuf, Error> {
     let directory = &started.directory;
     check_directory(service, started)?;
@@ -253,10 +257,10 @@ fn resolve(service: &str, started: &Command, program: &str, path: &str) -> Resul
     Err(not_found(service, program, &(searched + started.host.as_ref().map_or("", |_| elsewhere))))
 }
 
-/// Whether the directory of a service of this machine is there.
+/// Checks that the directory of a service of this machine exists.
 ///
 /// # Errors
-/// If it is not.
+/// If it does not exist.
 pub fn check_directory(service: &str, started: &Command) -> Result<(), Error> {
     let directory = &started.directory;
     if directory.is_dir() {
@@ -269,7 +273,7 @@ pub fn check_directory(service: &str, started: &Command) -> Result<(), Error> {
     }))
 }
 
-/// That a program is not there, with where it was looked for and, of what experiments often start, where it comes from.
+/// Error for a missing program: where it was searched, and for common programs how to install it.
 pub(crate) fn not_found(service: &str, program: &str, searched: &str) -> Error {
     let install = match program {
         "nginx" => "; on Debian and Ubuntu `apt-get install nginx` installs it",
@@ -289,13 +293,13 @@ fn not_executable(service: &str, path: &Path, reason: &str) -> Error {
     Error::of(service, format!("cannot run {}: {reason}", path.display()))
 }
 
-/// That a launcher cannot start a service's command.
+/// Error for a launcher that cannot start a service's command.
 fn wrong_command(service: &str, reason: &str) -> Error {
     Error::of(service, format!("its launcher starts scripts on Node.js: {reason}"))
         .help("write the command as [\"node\", \"server.js\"]")
 }
 
-/// Why a file that is there and executable was refused by the kernel.
+/// Error for an existing executable file that the kernel refused to run.
 pub(crate) fn refused(service: &str, path: &Path, error_number: i32) -> Error {
     let error = std::io::Error::from_raw_os_error(error_number);
     let interpreter = || {
@@ -314,11 +318,11 @@ pub(crate) fn refused(service: &str, path: &Path, error_number: i32) -> Error {
     not_executable(service, path, &reason)
 }
 
-// From a service's own command to the one that is executed: as it is, as a cluster of Node.js, or by way of PM2.
+// Derives the executed command from a service's own command: unchanged, as a Node.js cluster, or through PM2.
 //
-// It decides on words and files. Starting, counting and ending processes is others' business.
+// It only handles arguments and files. Other modules start, count and end processes.
 
-/// As how many processes a service is to serve, on the CPUs that it gets.
+/// Number of processes of a service on the CPUs that it gets.
 pub(crate) fn workers(command: &Command, placement: &Placement) -> Option<u32> {
     command.workers.map(|workers| match workers {
         Workers::Number(number) => number,
@@ -334,34 +338,36 @@ const PRELOAD: &str = include_str!("cluster.cjs");
 /// Its name in the scratch folder.
 const PRELOAD_NAME: &str = ".cluster.cjs";
 
-/// A Node.js program as several workers, by a file that is loaded before it; what that does, it says itself.
+/// Runs a Node.js program as several workers, by a preloaded file. That file documents the details.
 fn cluster(known: &Known<'_>, spec: &mut Spec) -> (String, String) {
     let preload = known.scratch.join(PRELOAD_NAME).display().to_string();
-    // First of all flags, so that it has set the stage before another file is loaded.
+    // Before all other flags, so that it runs before any other preloaded file.
     spec.command.splice(1..1, ["--require".to_owned(), preload]);
     spec.set("PROOFLOAD_WORKERS", known.workers.unwrap_or(1).to_string());
-    // Its workers get SIGTERM from it, and a second one would mean "at once" to many programs.
+    // The primary process sends its workers SIGTERM. Many programs take a second one as "at once".
     spec.head = Some(Head::First);
     (PRELOAD_NAME.to_owned(), PRELOAD.to_owned())
 }
 
-// The launchers `pm2-fork` and `pm2-cluster`: a Node.js program started by the PM2 that is installed beside it.
+// The launchers `pm2-fork` and `pm2-cluster`: a Node.js program started by the PM2 that is installed beside
+// it.
 //
-// PM2 is used as its users do, with a home of its own: nothing of a PM2 that runs on this machine is seen or touched.
-// Its daemon is started with the service's whole environment. In cluster mode PM2 hands an app's variables to workers
-// when Node.js already runs in them, too late for `NODE_OPTIONS` and `UV_THREADPOOL_SIZE`, which they inherit so.
+// PM2 is used in the normal way, with a separate home: a PM2 that already runs on this machine is neither
+// read nor changed. Its daemon is started with the service's whole environment. In cluster mode PM2 passes an
+// app's variables to workers after Node.js has started in them, too late for `NODE_OPTIONS` and
+// `UV_THREADPOOL_SIZE`, so these are inherited from the daemon.
 //
-// It only finds PM2 and writes down what it is to start.
+// This module finds PM2 and writes its configuration.
 
-/// PM2's home in the scratch folder, and files in it. The names of the daemon's are PM2's own.
+/// PM2's home in the scratch folder, and files in it. PM2 defines the names of the daemon's files.
 const HOME: &str = ".pm2";
 const ECOSYSTEM: &str = ".pm2/ecosystem.json";
 const DAEMON_PID: &str = "pm2.pid";
 const DAEMON_LOG: &str = "pm2.log";
 const APP_LOG: &str = "app.log";
 
-/// Beginnings of variables by which PM2 is told things, and one by which it believes to be run by itself: those of the
-/// caller's shell are not meant for this PM2.
+/// Prefixes of variables that configure PM2, and one by which PM2 concludes that PM2 started it. The values
+/// of the caller's shell are not meant for this PM2.
 const WITHHELD_FROM_PM2: [&str; 5] = ["PM2_", "KEYMETRICS_", "OVER_HOME", "NODE_APP_INSTANCE", "pm_id"];
 
 fn pm2(known: &Known<'_>, path: &str, spec: &mut Spec) -> Result<(String, String), Error> {
@@ -380,24 +386,24 @@ fn pm2(known: &Known<'_>, path: &str, spec: &mut Spec) -> Result<(String, String
     let program = std::mem::replace(&mut spec.program, pm2);
     spec.command = vec!["pm2".to_owned(), "start".to_owned(), file.display().to_string()];
     spec.set("PM2_HOME", home.display().to_string());
-    // No banner in the output, and nobody else is told of it.
+    // No banner in the output, and no check for updates.
     spec.set("PM2_DISCRETE_MODE", "true".to_owned());
     spec.set("PM2_DISABLE_VERSION_CHECK", "true".to_owned());
     if let Some(folder) = program.parent().filter(|_| names_node) {
-        // PM2 runs the node that comes first in PATH.
+        // PM2 runs the first node in PATH.
         spec.set("PATH", format!("{}:{path}", folder.display()));
     }
     let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     spec.env_withheld
         .extend(names.filter(|name| WITHHELD_FROM_PM2.iter().any(|start| name.starts_with(start))));
-    // It starts again whatever ends before it has been asked itself.
+    // The daemon restarts every process that ends before the daemon was asked to stop.
     spec.head = Some(Head::Named(home.join(DAEMON_PID)));
     spec.logs = vec![home.join(DAEMON_LOG), home.join(APP_LOG)];
     Ok((ECOSYSTEM.to_owned(), ecosystem))
 }
 
-/// What PM2 starts. Its defaults, but for what does not belong to how an app runs: `vizion` looks for a git repository.
-/// One log for all processes keeps their lines in order.
+/// PM2's configuration file: defaults except for features unrelated to running an app, such as `vizion`,
+/// which looks for a git repository. One log for all processes keeps their lines in order.
 fn ecosystem(known: &Known<'_>, node: &NodeCommand<'_>, log: &Path) -> String {
     let started = known.started;
     let is_cluster = match started.launcher {
@@ -406,7 +412,8 @@ fn ecosystem(known: &Known<'_>, node: &NodeCommand<'_>, log: &Path) -> String {
     };
     let mut app = json!({
         "name": known.service.name,
-        // As it is written: PM2 takes a path with a blank, which the directory may have, for a line of a shell.
+        // Unchanged, because PM2 reads a path with a space, which the directory may contain, as a shell
+        // command.
         "script": node.script,
         "args": node.arguments,
         "node_args": node.flags,
@@ -427,7 +434,7 @@ fn ecosystem(known: &Known<'_>, node: &NodeCommand<'_>, log: &Path) -> String {
     json!({ "apps": [app] }).to_string()
 }
 
-/// As Node.js finds things: beside the program, in any folder above, then wherever programs are.
+/// Searches like Node.js: beside the program, in all parent folders, then in the search path.
 fn find(directory: &Path, path: &str) -> Option<PathBuf> {
     let near = directory.ancestors().map(|folder| folder.join("node_modules/.bin"));
     let far = env::split_paths(path).map(|folder| directory.join(folder));

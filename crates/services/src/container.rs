@@ -1,8 +1,9 @@
-//! Services that are containers: what the engine's command is told, and what it tells of what runs.
+//! Services that are containers: the engine's command line, and the state that the engine reports.
 //!
-//! The first process of such a service is the engine's command, attached: the container's output is its output, and a SIGTERM to it is
-//! one to the container. The container itself is the engine's child and not ours, so it is known by its name and its control group, and
-//! the warden removes it at the end, whatever ended the rest. One whose warden was killed, too, goes with the next that is started.
+//! The root process of such a service is the engine's command, attached: it prints the container's output,
+//! and forwards a SIGTERM to the container. The container itself is a child of the engine, so it is
+//! identified by its name and its control group. The warden removes it at the end in any case. If the warden
+//! was killed too, the next container start removes it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -21,58 +22,59 @@ use crate::command::{executable, not_found, search_path};
 use crate::marker::Marker;
 use crate::message::{Cleanup, Head, Leftover, Spec};
 
-/// On each container of ours, with its marker.
+/// Label of each container that Proofload starts, with its marker.
 const LABEL: &str = "proofload.trial";
-/// On each container, network and volume of a project, with the project's name.
+/// Label of each container, network and volume of a Compose project, with the project's name.
 const PROJECT: &str = "com.docker.compose.project";
 const PROJECT_SERVICE: &str = "com.docker.compose.service";
-/// How long the engine may take for a question, and to remove something.
+/// Timeouts of the engine for a query and for removing something.
 const PATIENCE: Duration = Duration::from_secs(20);
 const REMOVAL_PATIENCE: Duration = Duration::from_secs(60);
-/// How long a container on the same machine may take to refuse a connection: one that does not is out of reach.
+/// Timeout for a container on this machine to accept or refuse a connection. After that it is unreachable.
 const REACH: Duration = Duration::from_millis(300);
-/// What is asked of a container: a line of JSON.
+/// Format of a query about a container: a line of JSON.
 const FORMAT: &str = r#"{"pid":{{.State.Pid}},"image":{{json .Image}},"networks":{{json .NetworkSettings.Networks}},"ports":{{json .NetworkSettings.Ports}},"health":{{if .State.Health}}{{json .State.Health.Status}}{{else}}null{{end}},"labels":{{json .Config.Labels}}}"#;
 
-/// What the engine tells of a container.
+/// State of a container as the engine reports it.
 #[derive(Debug, Clone, Deserialize)]
 struct Seen {
     /// 0 before it runs.
     pid: u32,
     image: String,
     networks: Option<BTreeMap<String, Value>>,
-    /// `3000/tcp` to where it is published.
+    /// Maps `3000/tcp` to its published addresses.
     ports: Option<BTreeMap<String, Value>>,
     health: Option<String>,
     labels: Option<BTreeMap<String, String>>,
 }
 
-/// A container service that is about to be started, or was.
+/// A container service that will be or was started.
 #[derive(Debug)]
 pub(crate) struct Pack {
     engine: PathBuf,
-    /// Words that begin a command about a project.
+    /// Leading words of a command about a project.
     compose: Vec<String>,
     service: String,
     container: Container,
     name: String,
-    /// The port that the service listens on inside; `None`: what it exposes, where that is a project's.
+    /// Port on which the service listens inside. `None` for a project's exposed port.
     pub inside: Option<u16>,
     published: SocketAddr,
 }
 
-/// A container that runs.
+/// A running container.
 #[derive(Debug)]
 pub(crate) struct Up {
-    /// Where it is reached.
+    /// Address at which it is reached.
     pub address: SocketAddr,
-    /// The first process of each container of the service, and its control group.
+    /// The root process of each container of the service, and its control group.
     pub containers: Vec<(ProcessId, ControlGroup)>,
-    /// The image of the one that gets requests, by its digest.
+    /// Digest of the image of the container that gets requests.
     pub image: String,
 }
 
-/// Variables that an engine's command reads itself, `_` at the end: all that begin so. With a container's own it would do something else.
+/// Variables that an engine's command reads itself. A trailing `_` matches a prefix. Set to a container's
+/// values, they would change the command.
 const OF_ENGINE: &str = "ALL_PROXY BUILDAH_ CONTAINER_ CONTAINERS_ DBUS_ DOCKER_ GODEBUG HOME HTTP_PROXY \
     HTTPS_PROXY LD_ NO_PROXY PATH PODMAN_ REGISTRY_ SSH_ STORAGE_ TMPDIR USER XDG_";
 
@@ -82,10 +84,10 @@ fn is_of_engine(name: &str) -> bool {
 }
 
 impl Pack {
-    /// Finds engine and image, and changes nothing. `port` is one of this machine.
+    /// Finds engine and image, and changes nothing. `port` is a port of this machine.
     ///
     /// # Errors
-    /// No engine, no daemon, no image, or a port that nobody names.
+    /// No engine, no daemon, no image, or an unknown port.
     pub fn find(service: &str, container: &Container, marker: &Marker, port: u16) -> Result<Pack, Error> {
         let mut pack = Pack {
             engine: engine(service, container.engine)?,
@@ -116,7 +118,8 @@ impl Pack {
         Ok(pack)
     }
 
-    /// What the warden is to run, and how the container is removed after it. `spec` has the words behind the image and the variables.
+    /// Completes the warden's spec with the command, and the removal of the container. `spec` has the words
+    /// after the image and the variables.
     pub fn fill(&self, spec: &mut Spec) {
         let mut command = self.words(&["run", "--pull=never"]);
         let name = &self.name;
@@ -132,11 +135,12 @@ impl Pack {
                     command.extend(flag("--publish", format!("{}:{inside}", self.published)));
                 }
                 if has_init(&self.engine) {
-                    // As the first process of a container a program without a handler would not heed SIGTERM.
+                    // As the root process of a container, a program without a handler would ignore SIGTERM.
                     command.push("--init".to_owned());
                 }
                 command.extend(flag("--env", format!("{}={}", crate::marker::VARIABLE, spec.marker)));
-                // Everybody may read arguments. What the engine does not read itself it takes from its own variables.
+                // All users may read arguments. Variables that the engine does not read itself are passed
+                // through its environment.
                 spec.env.retain(|(name, value)| {
                     let passed = !is_of_engine(name);
                     let told = if passed { name.clone() } else { format!("{name}={value}") };
@@ -158,16 +162,17 @@ impl Pack {
         spec.cleanup = Some(Cleanup { command: removal, left, directory, env });
         spec.program = PathBuf::from(&command[0]);
         spec.command = command;
-        // The engine's command tells whatever helps it.
+        // The engine's command forwards signals to all.
         spec.head = Some(Head::First);
-        // The container has a group of the engine's; that of its command is nobody's figure.
+        // The container has its engine's group. The group of the command itself is of no use.
         spec.group = false;
     }
 
-    /// What runs, once all of it does: also healthy, where a project says what that is. `None`: not yet.
+    /// Returns the running containers once all are running, and healthy if a project defines a health check.
+    /// `None` if not yet.
     ///
     /// # Errors
-    /// A port that nobody names, or no control group.
+    /// An unknown port, or no control group.
     pub fn look(&self, cpus: &[usize]) -> Result<Option<Up>, Error> {
         let ids = self.ids();
         let Some(all) = self.seen(&ids) else { return Ok(None) };
@@ -181,7 +186,7 @@ impl Pack {
             return Ok(None);
         };
         if is_compose && !cpus.is_empty() {
-            // A Compose file's own limits are of the file; those of the plan are set now, before any load.
+            // Limits in a Compose file belong to the file. The plan's CPUs are set now, before any load.
             self.set_cpus(cpus, &ids)?;
         }
         let ports = entry.ports.clone().unwrap_or_default();
@@ -191,7 +196,7 @@ impl Pack {
         let address = own.map(|own: IpAddr| SocketAddr::new(own, inside)).filter(is_within_reach);
         let numbers = self.inspect("{{.Id}}", &ids);
         let numbers = numbers.map_err(|reason| self.failed("does not tell of it", &reason))?;
-        // One that has only just ended is in no group any more.
+        // A container that has just ended is in no group any more.
         let here = |(number, seen): (&str, &Seen)| seen.here(number);
         let containers: Vec<(ProcessId, ControlGroup)> = numbers.lines().zip(&all).filter_map(here).collect();
         if !containers.iter().any(|(first, _)| first.pid == entry.pid) {
@@ -201,7 +206,7 @@ impl Pack {
         Ok(Some(Up { address, containers, image: entry.image.clone() }))
     }
 
-    /// Lets all its containers run on these processors only.
+    /// Restricts all its containers to these processors.
     pub fn confine(&self, cpus: &[usize]) -> Result<(), Error> {
         self.set_cpus(cpus, &self.ids())
     }
@@ -218,14 +223,14 @@ impl Pack {
         told.lines().map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// A line of each.
+    /// Prints one line for each container.
     fn inspect(&self, format: &str, ids: &[String]) -> Result<String, String> {
         let mut words = vec!["inspect", "--format", format];
         words.extend(ids.iter().map(String::as_str));
         self.ask(&words)
     }
 
-    /// The containers of the service.
+    /// IDs of the service's containers.
     fn ids(&self) -> Vec<String> {
         match &self.container.of {
             ContainerOf::Image(_) => vec![self.name.clone()],
@@ -240,7 +245,8 @@ impl Pack {
         self.ask(words).unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
-    /// Removes what is left of Proofloads of this place that were killed together with their wardens. The engine may serve others, too.
+    /// Removes the remains of Proofloads of this PID namespace that were killed together with their wardens.
+    /// The engine may serve other namespaces, too.
     pub fn remove_abandoned(&self) {
         for (label, is_project) in [(LABEL, false), (PROJECT, true)] {
             let format = format!("{{{{.ID}}}} {{{{.Label \"{label}\"}}}}");
@@ -264,7 +270,7 @@ impl Pack {
         }
     }
 
-    /// `docker compose`, or the program of its own that it was.
+    /// Finds `docker compose`, or the older separate program.
     fn find_compose(&self) -> Result<Vec<String>, Error> {
         let plugin = self.words(&["compose"]);
         let alone = vec![format!("{}-compose", self.engine.file_name().unwrap_or_default().display())];
@@ -289,7 +295,7 @@ impl Pack {
         std::iter::once(engine).chain(words.iter().map(|word| (*word).to_owned())).collect()
     }
 
-    /// What the engine prints, or why not.
+    /// Returns the engine's output, or the reason of a failure.
     fn ask(&self, words: &[&str]) -> Result<String, String> {
         output(&self.words(words))
     }
@@ -318,8 +324,8 @@ impl Pack {
 }
 
 impl Seen {
-    /// Its first process and its group, which is called by the container's own `number`. Where the engine runs elsewhere, in a virtual
-    /// machine too, the process is somebody else's.
+    /// Root process and control group of a container, identified by its ID `number`. If the engine runs
+    /// elsewhere, also in a virtual machine, the process number belongs to another process.
     fn here(&self, number: &str) -> Option<(ProcessId, ControlGroup)> {
         let ControlGroup { folder, unified } = groups::of(self.pid)?;
         let folder = own_group(&folder, number)?.to_owned();
@@ -330,20 +336,20 @@ impl Seen {
         self.labels.as_ref()?.get(name)
     }
 
-    /// Also where nobody says what that is; podman then tells an empty word.
+    /// Also true without a health check. Podman then reports an empty string.
     fn is_healthy(&self) -> bool {
         self.health.as_deref().is_none_or(|health| health.is_empty() || health == "healthy")
     }
 }
 
-/// The group of a container's own, of which its first process may be in a part: systemd makes itself one.
+/// The control group of the container. Its root process may be in a subgroup: systemd creates one for itself.
 fn own_group<'a>(folder: &'a Path, number: &str) -> Option<&'a Path> {
     let is_own = |name: &OsStr| name.to_string_lossy().contains(number);
     folder.ancestors().find(|folder| folder.file_name().is_some_and(is_own))
 }
 
-/// Runs what removes containers; also of a service that never came to have one, where there is nothing to remove. Gives those that are
-/// there still.
+/// Runs the command that removes containers. It also runs if no container was created. Returns the containers
+/// that are still there.
 pub(crate) fn clean_up(cleanup: &Cleanup) -> Vec<Leftover> {
     let Some((program, arguments)) = cleanup.command.split_first() else { return Vec::new() };
     let env = cleanup.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -372,7 +378,8 @@ fn engine(service: &str, wanted: Option<Engine>) -> Result<PathBuf, Error> {
     engines.iter().find_map(file).ok_or_else(missing)
 }
 
-/// Whether an engine has a program that passes signals on to the first one of a container. What is called docker may be podman.
+/// Whether an engine has a program that forwards signals to a container's root process. A program named
+/// docker may be podman.
 fn has_init(engine: &Path) -> bool {
     let docker = ["/usr/bin", "/usr/local/bin", "/usr/libexec/docker", "/usr/lib/docker"]
         .map(|folder| format!("{folder}/docker-init"));
@@ -382,13 +389,13 @@ fn has_init(engine: &Path) -> bool {
     docker.chain(&podman).any(|file| executable(Path::new(file)))
 }
 
-/// The only port of TCP, by names such as `3000/tcp`.
+/// The only TCP port among names such as `3000/tcp`.
 fn only_port<'a>(names: impl Iterator<Item = &'a String>) -> Option<u16> {
     let mut ports = names.filter_map(|name| name.strip_suffix("/tcp")?.parse().ok());
     ports.next().filter(|_| ports.next().is_none())
 }
 
-/// Whether packets get there, and a response back: a refusal is one.
+/// Whether an address is reachable: packets arrive, and a response comes back. A refusal is a response.
 fn is_within_reach(address: &SocketAddr) -> bool {
     let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
     TcpStream::connect_timeout(address, REACH).err().is_none_or(refused)
@@ -409,7 +416,7 @@ mod tests {
         let docker = "/sys/fs/cgroup/system.slice/docker-4f2a.scope";
         assert_eq!(own("/sys/fs/cgroup/system.slice/docker-4f2a.scope/init.scope"), Some(docker));
         assert_eq!(own(docker), Some(docker));
-        // Of an engine in a virtual machine: a process of ours has the number.
+        // With an engine in a virtual machine, one of our processes has the number.
         assert_eq!(own("/sys/fs/cgroup/user.slice/session-2.scope"), None);
     }
 

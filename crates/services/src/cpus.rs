@@ -1,6 +1,6 @@
-//! Which CPUs there are, and who gets which: the generator and the services.
+//! The available CPUs, and their division between the load generator and the services.
 //!
-//! It decides nothing about the experiment and pins nobody; the warden does that.
+//! It only computes the division. The warden does the pinning.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Who runs where.
+/// CPUs of generator and services.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Division {
     /// CPUs of the load generator.
@@ -26,7 +26,7 @@ pub fn cpus_allowed() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
-/// Has the calling thread, and what it starts, run on these CPUs; on any where there are none.
+/// Pins the calling thread, and everything it starts, to these CPUs. An empty list means any CPU.
 pub(crate) fn pin(cpus: &[usize]) -> io::Result<()> {
     if cpus.is_empty() {
         return Ok(());
@@ -34,7 +34,7 @@ pub(crate) fn pin(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set(cpus))?)
 }
 
-/// Lets a thread run on these CPUs only. A thread that has ended meanwhile is no error.
+/// Pins a thread to these CPUs. A thread that has ended meanwhile is no error.
 pub(crate) fn pin_thread(thread: u32, cpus: &[usize]) -> io::Result<()> {
     let thread = i32::try_from(thread).ok().and_then(Pid::from_raw);
     match sched_setaffinity(thread, &set(cpus)) {
@@ -49,16 +49,18 @@ fn set(cpus: &[usize]) -> CpuSet {
     set
 }
 
-/// Has the calling thread run on any CPU, and before all others where it may: who is to end processes by the hundred that never rest must
-/// not wait its turn among them. What it starts runs as ever.
+/// Lets the calling thread run on any CPU, with real-time priority if permitted: a thread that must end
+/// hundreds of busy processes must not wait among them for a CPU. Processes that it starts do not inherit
+/// this.
 pub(crate) fn hurry() {
     let any: Vec<usize> = (0..CpuSet::MAX_CPU).collect();
     let _ = pin(&any);
     schedule(libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, 1);
 }
 
-/// Gives up real-time scheduling, which services would inherit and with which they would starve the rest of the machine; whether there was
-/// any to give up. For the first thread, before there are others.
+/// Gives up real-time scheduling, which services would inherit and with which they would starve the rest of
+/// the machine. Returns whether there was any to give up. Call it on the first thread, before there are
+/// others.
 pub fn give_up_real_time() -> bool {
     // SAFETY: it only reads how this thread is scheduled.
     let now = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) } as libc::c_int;
@@ -66,13 +68,15 @@ pub fn give_up_real_time() -> bool {
     matches!(now, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE) && schedule(libc::SCHED_OTHER, 0)
 }
 
-/// Asks the kernel itself: musl's function of that name always fails. Whether it was done.
+/// Sets the scheduling policy by system call, because musl's function of that name always fails. Returns
+/// whether it succeeded.
 fn schedule(policy: libc::c_int, priority: libc::c_int) -> bool {
-    // SAFETY: the kernel's parameter is one int, which outlives the call; nothing changes but how this thread is scheduled.
+    // SAFETY: the kernel's parameter is one int, which outlives the call. Only the scheduling of this thread
+    // changes.
     unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) == 0 }
 }
 
-/// The CPUs of the physical core of `cpu`, itself included, as Linux tells.
+/// The CPUs of the physical core of `cpu`, itself included, as Linux reports them.
 pub fn siblings(cpu: usize) -> Vec<usize> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     let mut list = parse_list(&std::fs::read_to_string(path).unwrap_or_default());
@@ -82,11 +86,12 @@ pub fn siblings(cpu: usize) -> Vec<usize> {
     list
 }
 
-/// Divides `cpus` between generator and services; `asked` CPUs for the generator.
+/// Divides `cpus` between generator and services. `asked` is the number of CPUs for the generator.
 ///
-/// One CPU is shared; two give one each; from three on the generator gets what was asked for and the services the rest,
-/// of which there is always at least one. The generator takes whole cores from the end of the list: what else runs on a
-/// core slows its sibling, so siblings of the generator's CPUs stay idle as long as the services keep two cores.
+/// One CPU is shared. Two CPUs give one each. From three on the generator gets the requested number and the
+/// services the rest, but at least one. The generator takes whole cores from the end of the list. Work on a
+/// core slows its sibling, so siblings of the generator's CPUs stay idle as long as the services keep two
+/// cores.
 pub fn divide(cpus: &[usize], asked: usize, siblings: impl Fn(usize) -> Vec<usize>) -> Division {
     let Some(rest) = cpus.len().checked_sub(1).filter(|rest| *rest > 0) else {
         return Division { generator: cpus.to_vec(), services: cpus.to_vec(), shared: true };
@@ -109,7 +114,7 @@ pub fn divide(cpus: &[usize], asked: usize, siblings: impl Fn(usize) -> Vec<usiz
     Division { generator, services, shared: false }
 }
 
-/// The CPUs of `cpus`, those of one physical core together, in the order of the cores' first CPUs.
+/// Groups `cpus` by physical core, in the order of the cores' first CPUs.
 fn cores(cpus: &[usize], siblings: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<usize>> {
     let mut cores: Vec<Vec<usize>> = Vec::new();
     for &cpu in cpus {

@@ -1,11 +1,11 @@
-//! Why something could not be done: everything a user needs to put it right.
+//! Errors with everything a user needs to fix them.
 //!
-//! The message is one line; the last output and a hint come apart, for the caller to lay out. It is said where it is found, and travels as
-//! it is from one machine to another.
+//! The message is one line. The last output and a hint are separate fields, so that the caller can lay them
+//! out. Errors are created where they are found, and pass unchanged from one machine to another.
 
 use serde::{Deserialize, Serialize};
 
-/// Why something could not be done.
+/// Reason why something could not be done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct Error {
@@ -15,79 +15,81 @@ pub struct Error {
     tail: Option<String>,
 }
 
-/// What is to blame, as far as a caller does something else then.
+/// Cause of an error, as far as callers distinguish it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blame {
-    /// What was asked for: another machine would refuse it, too.
+    /// The request: another machine would refuse it, too.
     Request,
-    /// The machine, or what runs there.
+    /// The machine, or something that runs there.
     Machine,
-    /// Neither: the caller cancelled, and what was begun has been ended.
+    /// Neither: the caller cancelled, and everything that was started has been ended.
     Cancelled,
-    /// This other machine is lost. Everything that we had started there ends by itself.
+    /// This other machine is lost. Everything that was started there ends without further action.
     Lost(String),
-    /// A cluster that does not answer, which may pass.
+    /// A cluster that does not answer, which may be temporary.
     Away,
-    /// Missing rights or credentials in a cluster, which may pass, too: one that starts anew does not know for a moment who may do what.
+    /// Missing rights or credentials in a cluster, which may be temporary too: a starting cluster may not
+    /// know its permissions yet.
     Rights,
 }
 
 impl Error {
-    /// With what, where, the value and the limit, in one line. The machine is to blame, unless [`Error::by`] says otherwise.
+    /// An error with a one-line message: what, where, the value and the limit. The cause is the machine
+    /// unless [`Error::by`] sets another.
     pub fn new(message: impl Into<String>) -> Error {
         Error { message: message.into(), blame: Blame::Machine, hint: None, tail: None }
     }
 
-    /// Of a service.
+    /// An error of a service.
     pub(crate) fn of(service: &str, message: impl std::fmt::Display) -> Error {
         Error::new(format!("service {service}: {message}"))
     }
 
-    /// That the caller wanted no more of this.
+    /// The caller cancelled the operation.
     pub fn cancelled(what: &str) -> Error {
         Error::new(format!("{what}: cancelled")).by(Blame::Cancelled)
     }
 
-    /// The same with who or what is to blame.
+    /// Sets the cause.
     #[must_use]
     pub fn by(self, blame: Blame) -> Error {
         Error { blame, ..self }
     }
 
-    /// The same with what to do about it.
+    /// Sets the hint.
     #[must_use]
     pub fn help(self, hint: impl Into<String>) -> Error {
         Error { hint: Some(hint.into()), ..self }
     }
 
-    /// The same with the last lines of some output; none at all say nothing.
+    /// Sets the last lines of some output. An empty output is ignored.
     #[must_use]
     pub fn after(self, tail: impl Into<String>) -> Error {
         Error { tail: Some(tail.into()).filter(|tail| !tail.is_empty()), ..self }
     }
 
-    /// The same as another machine says it.
+    /// Adds the name of the machine that reported the error.
     #[must_use]
     pub fn on(self, host: &str) -> Error {
         Error { message: format!("on {host}: {}", self.message), ..self }
     }
 
-    /// What is to blame.
+    /// Cause of the error.
     pub fn blame(&self) -> &Blame {
         &self.blame
     }
 
-    /// What to do about it, where that is known.
+    /// How to fix it, if known.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// The last lines of the output of what failed, where there are any.
+    /// The last lines of the failed program's output, if there are any.
     pub fn tail(&self) -> Option<&str> {
         self.tail.as_deref()
     }
 }
 
-/// What a SIGKILL that nobody here has sent may mean.
+/// Possible reason for a SIGKILL that Proofload did not send.
 pub(crate) const NO_MEMORY: &str = "the kernel kills with SIGKILL when memory runs out";

@@ -1,13 +1,14 @@
-//! Services as running process trees: ready, pinned, sampled, stopped, none left behind.
+//! Services as process trees: started, ready, pinned, sampled, stopped, with no process left behind.
 //!
-//! Each service is started by a *warden*: Proofload's own program once more, which adopts all that the service starts
-//! and ends it when told to, or when Proofload dies of whatever. If a warden is killed, Proofload ends the service; if
-//! both are killed at once, the kernel ends the first process, and [`orphans`] finds the rest.
+//! Each service is started by a *warden*: Proofload's own program run again. It adopts all processes that the
+//! service starts, and ends them on request or when Proofload dies. If a warden is killed, Proofload ends the
+//! service. If both are killed at once, the kernel ends the root process, and [`orphans`] finds the rest.
 //!
-//! A container is no child of its service's first process, which is the engine's command; it is known by its control group, and
-//! the warden has the engine remove it. Out of reach are other processes that a service has somebody else start, as `systemd-run` does.
+//! A container is not a child of its service's root process, which is the engine's command. It is identified
+//! by its control group, and the warden has the engine remove it. Processes that a service starts through
+//! another daemon, as `systemd-run` does, are out of reach.
 //!
-//! This crate knows processes. It must not know about load, statistics or records.
+//! This crate deals with processes. It does not know about load, statistics or records.
 
 mod agent;
 mod command;
@@ -53,7 +54,7 @@ pub use sight::{Listening, Sight, Watched};
 pub use source::{Source, Worktree};
 pub use warden::warden_main;
 
-/// What the fuzz target calls.
+/// Entry points of the fuzz target.
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing {
@@ -65,52 +66,54 @@ pub mod fuzzing {
 pub struct Warden {
     /// Program and arguments.
     command: Vec<OsString>,
-    /// The limit on open files when this was made. A load may raise our own later, and no service is to be started under another.
+    /// The limit on open files when this value was created. A load may raise our own limit later, and all
+    /// services must be started under the same one.
     files: Rlimit,
 }
 
 impl Warden {
-    /// This very program with a hidden subcommand. By the kernel's name for it, which stays right when the file has been
-    /// replaced by a new build.
+    /// This program with a hidden subcommand. It uses the kernel's path of the program, which stays valid if
+    /// the file is replaced by a new build.
     pub fn of_this_program(subcommand: &str) -> Self {
         Self::new(vec!["/proc/self/exe".into(), subcommand.into()])
     }
 
-    /// This command: a program and its arguments. To be made before any load.
+    /// A warden that is run by this command. Create it before any load.
     pub fn new(command: Vec<OsString>) -> Self {
         Self { command, files: getrlimit(Resource::Nofile) }
     }
 }
 
-/// Where and how a service runs in one trial. What of it is this machine's alone stays here when it travels.
+/// Where and how a service runs in one trial. Fields that only make sense on this machine are not serialized.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Placement {
-    /// CPUs that it may use; empty: those that Proofload may use.
+    /// CPUs that it may use. Empty for all CPUs that Proofload may use.
     #[serde(skip)]
     pub cpus: Vec<usize>,
     /// File for its output, replaced if it exists. Its folder must exist.
     #[serde(skip)]
     pub log: PathBuf,
-    /// Length of the variable `PROOFLOAD_PADDING`, 0 for none. The size of the environment shifts the stack, which alone
-    /// can make a program some percent faster or slower; a random length in each trial turns that bias into noise.
+    /// Length of the variable `PROOFLOAD_PADDING`, 0 for none. The size of the environment shifts the stack,
+    /// which alone can make a program some percent faster or slower. A random length in each trial turns that
+    /// bias into noise.
     pub padding_bytes: usize,
-    /// Where it listens.
+    /// Address on which it listens.
     pub address: IpAddr,
-    /// Where the services of its variant are found, by name.
+    /// Addresses of the services of its variant, by name.
     pub addresses: BTreeMap<String, IpAddr>,
-    /// Whether to count CPU time in a control group, where that is possible without changing what is measured.
+    /// Whether to count CPU time in a control group, if that is possible without changing the measurement.
     pub group: bool,
-    /// Further placeholders of its command and environment, beside those that every service knows.
+    /// Further placeholders of its command and environment, in addition to those that every service has.
     pub values: BTreeMap<String, String>,
     /// The response that shows that it is ready, if it names no path for that.
     pub ready_response: ReadyResponse,
-    /// Where agents in its Node.js processes find us; `None`: no agent is loaded.
+    /// Endpoint for agents in its Node.js processes. `None` if no agent is loaded.
     #[serde(skip)]
     pub agent: Option<AgentHost>,
 }
 
 impl Placement {
-    /// On loopback, with no CPUs of its own, no padding and no further placeholders.
+    /// On loopback, without CPU pinning, padding or further placeholders.
     pub fn new(log: PathBuf) -> Self {
         Self {
             cpus: Vec::new(),

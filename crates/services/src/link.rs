@@ -1,7 +1,7 @@
-//! Proofload's end of a warden: starts it, tells it things, and keeps what it says for whoever asks.
+//! Proofload's side of a warden: starts it, sends it orders, and stores its notices.
 //!
-//! A thread of its own reads, so that the death of a warden is noticed, and its service ended, whatever Proofload is
-//! doing. It must not decide when a service ends.
+//! A separate thread reads, so that the death of a warden is noticed, and its service ended, at any time.
+//! This module does not decide when a service ends.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
@@ -20,55 +20,55 @@ use crate::marker::{Kin, Marker};
 use crate::message::{Exit, Failure, Notice, Order, Spec, Stopped};
 use crate::sample::pid_of;
 
-/// What a warden may need beyond `stop_timeout`: its own patience with SIGKILL, and a busy machine.
+/// Time that a warden may need beyond `stop_timeout`: its own wait after SIGKILL, and a busy machine.
 const SLACK: Duration = Duration::from_secs(10);
-/// And for a container to be removed, or found to be there still.
+/// Additional time for removing a container, or finding that it is still there.
 const CLEANUP: Duration = Duration::from_secs(80);
-/// How long one may take to end once it says nothing more.
+/// Time that a warden may take to end after its output is closed.
 const SILENT_PATIENCE: Duration = Duration::from_secs(2);
-/// How long a warden may take to answer a question.
+/// Time that a warden may take to answer a question.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a warden has said so far.
+/// Notices of a warden so far.
 #[derive(Debug, Default)]
 pub(crate) struct News {
-    /// Number of the first process.
+    /// Number of the root process.
     pub started: Option<u32>,
     pub failed: Option<Failure>,
     pub exited: Option<(Exit, String)>,
     pub empty: bool,
-    /// The answer to the last question for it.
+    /// The answer to the last question.
     pub tail: Option<String>,
     pub report: Option<Stopped>,
-    /// The warden has ended; what it left behind has been killed, but for these.
+    /// The warden has ended. Its remaining processes have been killed, except these.
     pub closed: Option<Vec<ProcessId>>,
-    /// Its first line that was no notice: some other program's.
+    /// Its first line that was not a notice, printed by another program.
     noise: Option<String>,
 }
 
-/// A warden that runs.
+/// A running warden.
 #[derive(Debug)]
 pub(crate) struct Link {
     child: Child,
     orders: Option<ChildStdin>,
     news: Arc<Bell<News>>,
     reader: Option<JoinHandle<()>>,
-    /// How long the warden may take to end after it was told to.
+    /// Time that the warden may take to end after the order to stop.
     patience: Duration,
     pub kin: Arc<Kin>,
 }
 
 impl Link {
-    /// Starts a warden and gives it its spec. What becomes of it, its news will tell.
+    /// Starts a warden and sends it its spec. Everything that follows is reported in its news.
     ///
     /// # Errors
-    /// Why it could not be started.
+    /// The reason why it could not be started.
     pub fn open(warden: &Warden, spec: &Spec, marker: Marker) -> Result<Self, Failure> {
         let line = serde_json::to_string(spec)
             .map_err(|error| Failure::because("cannot be told what to start", error))?;
         let (program, arguments) =
             warden.command.split_first().ok_or_else(|| Failure::of_warden("no command"))?;
-        // Whatever runs below the warden has its environment from here.
+        // Processes below the warden inherit this environment.
         let mut child = machine::command(program)
             .arg0("proofload")
             .args(arguments)
@@ -77,16 +77,16 @@ impl Link {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| Failure::because(format!("cannot start {}", program.display()), error))?;
-        // It starts nothing before it has its spec. Where it may not be set, it has ours.
+        // Before the warden has its spec it starts nothing. If the limit may not be set, it has ours.
         let _ = prlimit(pid_of(child.id()), Resource::Nofile, warden.files);
         let (mut orders, notices) = (child.stdin.take(), child.stdout.take());
-        // A warden that is gone already says why, or its end does.
+        // If the warden has already ended, its notice or its exit status has the reason.
         let _ = orders.as_mut().map(|orders| orders.write_all(format!("{line}\n").as_bytes()));
         let news = Arc::new(Bell::default());
         let kin = Arc::new(Kin::new(marker, child.id(), spec.cleanup.clone()));
         let cleanup = if spec.cleanup.is_none() { Duration::ZERO } else { CLEANUP };
         let patience = spec.stop_timeout + SLACK + cleanup;
-        // Without a reader it is dropped here: its orders end, and with them whatever it has started.
+        // Without a reader it is dropped here. That ends its orders, and with them everything it started.
         let mut link = Self { child, orders, news, reader: None, patience, kin };
         let (news, kin) = (Arc::clone(&link.news), Arc::clone(&link.kin));
         let read = move || notices.map_or((), |notices| read(notices, &news, &kin));
@@ -96,22 +96,22 @@ impl Link {
         Ok(link)
     }
 
-    /// The warden's number.
+    /// Process number of the warden.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// What is known now.
+    /// The current news.
     pub fn news(&self) -> MutexGuard<'_, News> {
         self.news.lock()
     }
 
-    /// Waits until the news have what `wanted` looks for, or for `patience`.
+    /// Waits until `wanted` finds something in the news, at most for `patience`.
     pub fn wait<T>(&self, patience: Duration, wanted: impl FnMut(&mut News) -> Option<T>) -> Option<T> {
         self.news.wait(patience, &|| false, wanted)
     }
 
-    /// The same, or why there will be none.
+    /// Waits like `wait`, or returns why there will be no such news.
     pub fn outcome<T>(
         &mut self,
         patience: Duration,
@@ -127,7 +127,7 @@ impl Link {
         Some(outcome.map_err(|failure| failure.unwrap_or_else(|| self.last_words())))
     }
 
-    /// Tells the warden; one that is gone hears nothing, which its news show.
+    /// Sends an order. If the warden has ended, nothing happens, and the news show it.
     pub fn tell(&self, order: Order) {
         if let (Some(mut orders), Ok(line)) = (self.orders.as_ref(), serde_json::to_string(&order)) {
             let _ = orders.write_all(format!("{line}\n").as_bytes());
@@ -146,15 +146,15 @@ impl Link {
         answer.flatten().or_else(last_words).unwrap_or_default()
     }
 
-    /// Has the service ended, waits for it, and says what the warden reported; `None` if it was killed.
+    /// Stops the service, waits, and returns the warden's report. `None` if the warden was killed.
     pub fn stop(&mut self) -> Option<Stopped> {
         self.tell(Order::Stop);
         self.close();
         self.news().report.take()
     }
 
-    /// Ends the orders, which ends the service, and waits until the warden has gone. One that does not go is killed, and
-    /// the reader then kills what it looked after.
+    /// Closes the orders, which ends the service, and waits for the warden to end. A warden that does not end
+    /// is killed, and the reader then kills its processes.
     fn close(&mut self) {
         self.orders = None;
         let Some(reader) = self.reader.take() else {
@@ -168,7 +168,7 @@ impl Link {
         let _ = self.end();
     }
 
-    /// Waits for one of whom nothing more is heard. It has ended, unless it cannot be read.
+    /// Waits for a warden whose output is closed. It has ended, unless its output cannot be read.
     fn end(&mut self) -> io::Result<ExitStatus> {
         if let Some(status) = machine::ended_within(SILENT_PATIENCE, || self.child.try_wait()) {
             return Ok(status);
@@ -177,7 +177,7 @@ impl Link {
         self.child.wait()
     }
 
-    /// What is known of a warden that has ended without saying why.
+    /// Describes a warden that has ended without a reason.
     fn last_words(&mut self) -> Failure {
         let noise = self.news().noise.take();
         let noise = noise.map(|line| format!("said {line:?} and ")).unwrap_or_default();
@@ -202,7 +202,7 @@ fn read(notices: ChildStdout, news: &Bell<News>, kin: &Kin) {
     }
     let lost = {
         let news = news.lock();
-        // One that never started anything leaves nothing; one that failed later does.
+        // A warden that never started anything leaves nothing. One that failed later does.
         news.report.is_none() && (news.failed.is_none() || news.started.is_some())
     };
     let left = if lost { kin.end() } else { Vec::new() };
@@ -224,8 +224,8 @@ impl News {
         }
     }
 
-    /// How the service ended, if it has: all of it, or its first process with a failure. A first process that ended
-    /// well may have left a daemon behind, which is the service then.
+    /// How the service ended, if it has: completely, or its root process with a failure. A root process that
+    /// succeeded may have left a daemon, which is the service then.
     pub fn end(&self) -> Option<Exit> {
         if self.closed.is_some() && self.report.is_none() {
             return Some(Exit::WithWarden);
@@ -235,12 +235,12 @@ impl News {
     }
 }
 
-// A value that some threads change and others wait for.
+// A value that threads change and other threads wait for.
 
-/// How often it is asked whether what is waited for is still wanted.
+/// Poll interval for cancellation.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// The value, and a bell that rings when it changes.
+/// A value with a condition variable that is notified on changes.
 #[derive(Debug, Default)]
 pub(crate) struct Bell<T> {
     value: Mutex<T>,
@@ -248,19 +248,20 @@ pub(crate) struct Bell<T> {
 }
 
 impl<T> Bell<T> {
-    /// The value; nobody leaves it half changed.
+    /// Locks the value. A panic never leaves it half changed.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes it and rings.
+    /// Changes the value and notifies waiters.
     pub fn change<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         let result = change(&mut self.lock());
         self.changed.notify_all();
         result
     }
 
-    /// Waits until it has what `wanted` looks for, for at most `patience`, and no longer than `cancelled` allows.
+    /// Waits until `wanted` finds something in the value, at most for `patience`, and until `cancelled`
+    /// returns true.
     pub fn wait<R>(
         &self,
         patience: Duration,
@@ -282,8 +283,8 @@ impl<T> Bell<T> {
     }
 }
 
-/// A thread that ends with this value: dropping it closes the other end of the descriptor that the job was given, and waits
-/// for the thread.
+/// A thread that ends with this value. Drop closes the other end of the descriptor that the job was given,
+/// and joins the thread.
 #[derive(Debug)]
 pub(crate) struct Lasting {
     life: Option<UnixStream>,

@@ -1,6 +1,7 @@
-//! The mark on every process of a service: a variable of its environment that says whose it is.
+//! The marker of every process of a service: an environment variable that identifies its Proofload and its
+//! service.
 //!
-//! A name and its reading, no more; who looks for it is [`crate::orphans`].
+//! This module only defines and parses markers. [`crate::orphans`] searches for them.
 
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -20,13 +21,13 @@ use crate::link::Bell;
 use crate::message::{Cleanup, Scratch};
 use crate::sample::{ProcessInfo, signal};
 
-/// How the names of folders and groups that we make begin; a marker follows.
+/// Prefix of the folders and groups that Proofload creates. A marker follows.
 const PREFIX: &str = "proofload-";
 
-/// The environment variable that carries it.
+/// The environment variable that contains the marker.
 pub(crate) const VARIABLE: &str = "PROOFLOAD_TRIAL";
 
-/// Those of our folders in this one whose Proofload is dead. Its warden may be at them still.
+/// Returns Proofload's folders in `folder` whose Proofload is dead. Its warden may still be working on them.
 pub(crate) fn abandoned(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let marker = |entry: &fs::DirEntry| Marker::named(entry.file_name().to_str()?);
@@ -34,28 +35,28 @@ pub(crate) fn abandoned(folder: &Path) -> Vec<PathBuf> {
     entries.filter(dead).map(|entry| entry.path()).collect()
 }
 
-/// Which Proofload started a service, and which of its services it is: `PID-START-RANDOM`, where the first half of what is random is the
-/// [`place`]'s.
+/// Identifies a service and the Proofload that started it: `PID-START-RANDOM`. The first half of the random
+/// part is from [`place`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Marker {
-    /// The variable's value.
+    /// Value of the variable.
     pub text: String,
-    /// The Proofload that started it.
+    /// The Proofload process that started the service.
     pub proofload: ProcessId,
 }
 
 impl Marker {
-    /// One for a service that this process starts.
+    /// Creates a marker for a service that this process starts.
     pub fn new() -> Self {
         let pid = std::process::id();
-        // Without /proc nothing could be found by it later either, so any start does.
+        // Without /proc no process could be found by its marker later, so any start time does.
         let proofload = ProcessId::of(pid).unwrap_or(ProcessId { pid, start_ticks: 0 });
         let random = rand::random::<u32>();
         let text = format!("{pid}-{}-{}{random:08x}", proofload.start_ticks, place());
         Self { text, proofload }
     }
 
-    /// Reads the value of a variable, or the end of a group's name.
+    /// Parses the value of the variable, or the end of a group's name.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, '-');
         let pid = parts.next()?.parse().ok()?;
@@ -64,52 +65,57 @@ impl Marker {
         Some(Self { text: text.to_owned(), proofload: ProcessId { pid, start_ticks } })
     }
 
-    /// Whether it is of a Proofload of this place that is dead. Of one elsewhere nobody here can tell.
+    /// Whether the marker belongs to a dead Proofload of this PID namespace. The state of a Proofload in
+    /// another namespace is unknown here.
     pub fn is_abandoned(&self) -> bool {
         let random = self.text.rsplit('-').next().unwrap_or_default();
         random.starts_with(&place()) && self.proofload.is_gone()
     }
 
-    /// Reads the name of a folder, a group or a project.
+    /// Parses the name of a folder, a group or a project.
     pub fn named(name: &str) -> Option<Self> {
         Self::parse(name.strip_prefix(PREFIX)?)
     }
 
-    /// Name of a folder or group of this service.
+    /// Name of the folder or group of this service.
     pub fn name(&self) -> String {
         format!("{PREFIX}{}", self.text)
     }
 }
 
-/// Eight letters for where a number and a start tell whether a process lives. Several such places may share an engine.
+/// Eight characters that identify this boot of the machine and our PID and time namespaces, in which a
+/// process number and a start time identify a process. Several such places may share a container engine.
 fn place() -> String {
     model::Digest::of(process::place_of_numbers().as_bytes()).to_string()[..8].to_owned()
 }
 
-// A folder of a service's own: made before the service starts, removed when all its processes have gone.
+// The private folder of a service: created before the service starts, removed after its last process has
+// ended.
 //
-// The warden makes and removes it. Its name has the marker, so that one whose warden was killed is known and removed by
-// whoever comes next, and a lock tells whether a warden still holds it. It must not touch a folder that is not ours.
+// The warden creates and removes it. Its name contains the marker, so that the folder of a killed warden is
+// recognized and removed by the next run. A lock shows whether a warden still holds it. This module must not
+// touch a folder that Proofload did not create.
 
-/// Where temporary folders are if the system's are too deep.
+/// Location of temporary folders if the system's path is too long.
 const SHORT: &str = "/tmp";
-/// The address of a unix socket has 107 bytes. Our names take at most 47 of them, and PM2's sockets below 21.
+/// The address of a unix socket has at most 107 bytes. Our names take at most 47 of them, and PM2's sockets
+/// fewer than 21.
 const PARENT_BYTES_MAX: usize = 38;
 
-/// The folder of the service with this marker; it need not exist.
+/// Returns the folder of the service with this marker. It need not exist.
 pub(crate) fn scratch_directory(marker: &Marker) -> PathBuf {
     parent().join(marker.name())
 }
 
 fn parent() -> PathBuf {
-    // As Node.js sees it: a script knows its own file by this name.
+    // The path as Node.js sees it: a script knows its own file by this name.
     let temporary = std::env::temp_dir();
     let temporary = temporary.canonicalize().unwrap_or(temporary);
     let fits = temporary.is_absolute() && temporary.as_os_str().as_bytes().len() <= PARENT_BYTES_MAX;
     if fits { temporary } else { SHORT.into() }
 }
 
-/// A folder that this process holds; dropped, it is removed.
+/// A folder held by this process. It is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Held {
     directory: PathBuf,
@@ -117,10 +123,10 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Makes it with its files, readable for its owner only.
+    /// Creates the folder with its files, readable by its owner only.
     ///
     /// # Errors
-    /// Whatever the system says, also if there is one already.
+    /// Any error of the system, also if the folder exists.
     pub fn create(scratch: &Scratch) -> io::Result<Self> {
         if let Some(parent) = scratch.directory.parent() {
             remove_abandoned(parent);
@@ -142,7 +148,7 @@ impl Held {
 }
 
 impl Held {
-    /// Removes it; why it stays.
+    /// Removes the folder. Returns the reason if it stays.
     pub fn remove(self) -> Option<String> {
         remove(&self.directory).err()
     }
@@ -154,8 +160,8 @@ impl Drop for Held {
     }
 }
 
-/// Removes a folder, unless something is mounted in it: what is there is not ours. What a program took away our right to remove stays
-/// too, for nobody could do more.
+/// Removes a folder unless something is mounted in it, because mounted files are not ours. A folder that a
+/// program made unremovable stays as well.
 pub(crate) fn remove(folder: &Path) -> Result<(), String> {
     if let Some(mount) = mounted_in(folder) {
         return Err(format!("the folder {}, in which {} is mounted", folder.display(), mount.display()));
@@ -168,7 +174,7 @@ fn private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }
 
-/// Whoever has the lock is the only one who may remove the folder. It ends with its holder, however that ends.
+/// Locks a folder. Only the holder of the lock may remove the folder. The lock ends with its holder.
 fn lock(directory: &Path) -> io::Result<File> {
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let folder = OpenOptions::new().read(true).custom_flags(flags).open(directory)?;
@@ -176,30 +182,31 @@ fn lock(directory: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
-/// Removes what others left behind whose Proofload and warden were both killed.
+/// Removes the folders of runs whose Proofload and warden were both killed.
 fn remove_abandoned(parent: &Path) {
     abandoned(parent).iter().for_each(|folder| remove_unheld(folder));
 }
 
 /// Removes the folder of a service whose warden was killed.
 fn remove_unheld(directory: &Path) {
-    // A warden outlives its Proofload for as long as its service takes to end.
+    // A warden outlives its Proofload until its service has ended.
     if let Ok(_lock) = lock(directory) {
         let _ = remove(directory);
     }
 }
 
-// A control group that counts the CPU time of a service's tree, also of children too short-lived to be seen.
+// A control group that counts the CPU time of a service's tree, including short-lived children.
 //
-// It counts and nothing else: where a new group would come with a scheduling group of its own (the `cpu` controller),
-// which would change what is measured, there is none. It is made and removed by the warden; Proofload reads it.
-// Joining it makes the kernel wait for a grace period, so a start takes up to 15 ms longer, without work for any CPU.
+// It only counts. No group is created where it would come with its own scheduling group (the `cpu`
+// controller), because that would change the measurement. The warden creates and removes it, and Proofload
+// reads it. Joining makes the kernel wait for a grace period, so a start takes up to 15 ms longer without
+// using a CPU.
 
-/// A group can be removed some moments after its last process has gone.
+/// A group may only be removable some moments after its last process has ended.
 const REMOVAL_TRIES: u32 = 50;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(4);
 
-/// Makes a group below our own, in the first hierarchy that lets us; `None` where none does.
+/// Creates a group below our own, in the first hierarchy that permits it. `None` if none does.
 pub(crate) fn create_group(marker: &Marker) -> Option<ControlGroup> {
     own().iter().find_map(|parent| create_below(parent, marker))
 }
@@ -210,7 +217,7 @@ fn own() -> Vec<ControlGroup> {
 }
 
 fn create_below(parent: &ControlGroup, marker: &Marker) -> Option<ControlGroup> {
-    // Those whose Proofload and warden were both killed nobody else removes. Busy ones refuse.
+    // Groups of runs whose Proofload and warden were both killed are removed here. Busy groups refuse.
     for abandoned in abandoned(&parent.folder) {
         let _ = remove_groups(&abandoned);
     }
@@ -224,20 +231,20 @@ fn create_below(parent: &ControlGroup, marker: &Marker) -> Option<ControlGroup> 
     None
 }
 
-/// A process that writes `0` to this file has joined, with all children it will have.
+/// Opens the file through which a process joins the group, with all its future children, by writing `0`.
 pub(crate) fn entrance(group: &ControlGroup) -> io::Result<File> {
     OpenOptions::new().write(true).open(group.folder.join("cgroup.procs"))
 }
 
-/// Kills all that are in it at once, where it is of version 2: no fork slips through. Older kernels hold it still first, or let nobody
-/// else begin; what a file says that is not there is not needed.
+/// Kills all processes of the group at once. With version 2 no fork escapes. Older kernels freeze the group
+/// first or forbid new processes. Files that do not exist are not needed.
 pub(crate) fn kill_group(group: &ControlGroup) {
     for (file, value) in [("pids.max", "0"), ("cgroup.freeze", "1"), ("cgroup.kill", "1")] {
         let _ = group.unified.then(|| fs::write(group.folder.join(file), value));
     }
 }
 
-/// Removes it, once it is empty; gives up after a fifth of a second.
+/// Removes the group once it is empty. Gives up after a fifth of a second.
 pub(crate) fn remove_group(group: &ControlGroup) {
     for _ in 0..REMOVAL_TRIES {
         match remove_groups(&group.folder) {
@@ -247,7 +254,7 @@ pub(crate) fn remove_group(group: &ControlGroup) {
     }
 }
 
-/// A group with those that the service has made below it.
+/// Removes a group and the groups that the service created below it.
 fn remove_groups(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)?.flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -257,24 +264,25 @@ fn remove_groups(folder: &Path) -> io::Result<()> {
     fs::remove_dir(folder)
 }
 
-// The last net: processes of a service whose warden was killed, found by every trace they bear, and killed.
+// Last-resort cleanup: finds processes of a service whose warden was killed, by all their traces, and kills
+// them.
 //
-// Wardens clean up by themselves; this is for the case that one cannot. It must never touch a process that bears no
-// trace of ours.
+// Wardens normally clean up. This module covers the case that a warden cannot. It must never touch a process
+// without a trace of Proofload.
 
-/// How long the net is cast again and again before the rest is left.
+/// Maximum time for repeated kills before the remaining processes are left.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// By what the processes of one service are known once their warden is gone.
+/// Traces that identify the processes of one service after its warden has ended.
 #[derive(Debug)]
 pub(crate) struct Kin {
     pub marker: Marker,
     warden: u32,
     pub group: Bell<Option<ControlGroup>>,
-    /// What removes the rest of it.
+    /// Removes the rest of the service.
     cleanup: Option<Cleanup>,
-    /// Processes that samples saw below the warden.
+    /// Processes that samples found below the warden.
     seen: Bell<HashSet<ProcessId>>,
 }
 
@@ -283,13 +291,13 @@ impl Kin {
         Self { marker, warden, group: Bell::default(), cleanup, seen: Bell::default() }
     }
 
-    /// Keeps in mind who is below the warden now.
+    /// Remembers the current descendants of the warden.
     pub fn remember(&self, processes: &[Stat]) {
         *self.seen.lock() = processes.iter().map(|stat| stat.id).collect();
     }
 
-    /// Kills all that is left of the service and removes its group and its folder; what could not be killed. For when the
-    /// warden has ended without doing so.
+    /// Kills all remaining processes of the service, and removes its group and its folder. Returns the
+    /// processes that could not be killed. Used when the warden has ended without doing so.
     pub fn end(&self) -> Vec<ProcessId> {
         let group = self.group.lock().clone();
         let left = kill(|| {
@@ -302,8 +310,8 @@ impl Kin {
         left
     }
 
-    /// By session: a number of a session is not given away while it has members. By having been seen. By the group.
-    /// By the marker. And by descent from any of these.
+    /// Finds survivors by five traces. By session: the number is not reused while the session has members. By
+    /// earlier samples. By the group. By the marker. And by descent from any of these.
     fn survivors(&self, group: Option<&ControlGroup>) -> Vec<ProcessId> {
         let members: HashSet<u32> = group.map(ControlGroup::members).into_iter().flatten().collect();
         let seen = self.seen.lock().clone();
@@ -319,12 +327,12 @@ impl Kin {
         let below = heads.iter().flat_map(|head| process::by_parents(head.id.pid, &all));
         let everyone: HashSet<ProcessId> =
             below.map(|stat| stat.id).chain(heads.iter().map(|stat| stat.id)).collect();
-        // The warden itself may be there still, when it closed its output without ending.
+        // The warden may still be there if it closed its output without ending.
         everyone.into_iter().filter(|id| id.pid != self.warden).collect()
     }
 }
 
-/// Kills all that are left, again and again, until none is or nothing helps.
+/// Kills the remaining processes repeatedly until none is left or the time is over.
 fn kill(mut left: impl FnMut() -> Vec<ProcessId>) -> Vec<ProcessId> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -341,11 +349,11 @@ fn marker_of(pid: u32) -> Option<Marker> {
     Marker::parse(Environ::read(pid)?.variables(|name| name == VARIABLE).get(VARIABLE)?)
 }
 
-/// Processes of services whose Proofload is no longer there: both it and the warden were killed, or the warden is
-/// about to end them this moment. Reads the environment of every process of this user; takes some milliseconds.
+/// Returns processes of services whose Proofload has ended: it and the warden were killed, or the warden is
+/// about to end them. Reads the environment of every process of this user, which takes some milliseconds.
 ///
-/// In a container processes have other numbers there than they have here, so that nobody here can tell whether the Proofload of a marker
-/// lives: what runs in one is left to whoever starts Proofload in it.
+/// Processes in a container have other numbers inside it, so the state of such a marker's Proofload is
+/// unknown here. Processes of a Proofload in a container are left to the next Proofload in that container.
 pub fn orphans() -> Vec<ProcessInfo> {
     let is_orphan = |stat: &Stat| {
         stat.is_alive()
@@ -355,7 +363,7 @@ pub fn orphans() -> Vec<ProcessInfo> {
     process::everyone().into_iter().filter(is_orphan).map(|stat| ProcessInfo::of(&stat, &[])).collect()
 }
 
-/// Kills such processes and removes the folders of their services: those of them that could not be killed.
+/// Kills such processes and removes the folders of their services. Returns those that could not be killed.
 pub fn end_orphans(orphans: &[ProcessInfo]) -> Vec<ProcessId> {
     let alive = || orphans.iter().map(|orphan| orphan.id).filter(|id| id.is_alive()).collect();
     let left = kill(alive);
@@ -403,7 +411,7 @@ mod tests {
         fs::create_dir(&abandoned).unwrap();
         let foreign = parent.path().join("proofload-logs");
         fs::create_dir(&foreign).unwrap();
-        // Its Proofload is dead, and the warden is still at it.
+        // Its Proofload is dead, and the warden still holds it.
         let held = Held::create(&scratch(parent.path(), &of_dead("bb"))).unwrap();
         assert!(!abandoned.exists());
         let next = Held::create(&scratch(parent.path(), &Marker::new().name())).unwrap();
@@ -433,7 +441,7 @@ mod tests {
             let abandoned = parent.folder.join("proofload-4194305-1-00");
             fs::create_dir(&abandoned).unwrap();
             let next = create_below(&parent, &Marker::new()).unwrap();
-            // As an engine makes them.
+            // Groups as an engine creates them.
             fs::create_dir_all(next.folder.join("pod/one")).unwrap();
             assert!(!abandoned.exists() && group.folder.exists());
             remove_group(&group);

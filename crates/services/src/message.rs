@@ -1,6 +1,6 @@
-//! What Proofload and a warden say to each other: one JSON value a line, orders down, notices up.
+//! Messages between Proofload and a warden: one JSON value per line, orders down, notices up.
 //!
-//! Both ends are always the same build, so the form has no version. Nothing here does anything.
+//! Both ends are always the same build, so the format has no version. This module only defines data.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,55 +10,56 @@ use machine::groups::ControlGroup;
 use machine::process::describe;
 use serde::{Deserialize, Serialize};
 
-/// The first line: the service to start, with nothing left to decide.
+/// The first line: the fully resolved service to start.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Spec {
     /// The program's file.
     pub program: PathBuf,
-    /// Its arguments, the first one its name as the experiment writes it.
+    /// Its arguments. The first one is the name in the experiment.
     pub command: Vec<String>,
     pub directory: PathBuf,
-    /// Variables of Proofload's own environment that the service must not see.
+    /// Variables of Proofload's environment that the service must not inherit.
     pub env_withheld: Vec<String>,
     pub env: Vec<(String, String)>,
-    /// CPUs of warden and service; empty: as Proofload.
+    /// CPUs of warden and service. Empty for the same as Proofload.
     pub cpus: Vec<usize>,
     /// File of the service's output.
     pub log: PathBuf,
     pub stop_timeout: Duration,
-    /// See [`crate::marker::Marker`]; also names the group.
+    /// See [`crate::marker::Marker`]. It also names the group.
     pub marker: String,
-    /// Whether to count CPU time in a control group where that is possible.
+    /// Whether to count CPU time in a control group if possible.
     pub group: bool,
-    /// The folder of its own that the service needs, if it does.
+    /// The service's private folder, if it needs one.
     pub scratch: Option<Scratch>,
-    /// Who is to be asked to end before the others.
+    /// The process to be ended before the others.
     pub head: Option<Head>,
-    /// Files that the service's output goes to beside its standard output.
+    /// Files that receive the service's output in addition to its standard output.
     pub logs: Vec<PathBuf>,
-    /// What removes what is not below the warden, when all that is has ended.
+    /// Removes everything that is not below the warden, after the processes below it have ended.
     pub cleanup: Option<Cleanup>,
 }
 
 impl Spec {
-    /// Sets a variable of the service, in place of one that it has.
+    /// Sets a variable of the service, replacing an existing one.
     pub fn set(&mut self, name: &str, value: String) {
         self.env.retain(|(other, _)| other != name);
         self.env.push((name.to_owned(), value));
     }
 }
 
-/// A command that is run where the service's was and with its variables: Compose reads its file again, which may need them.
+/// A command that runs in the service's directory with its variables. Compose reads its file again, which may
+/// need them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Cleanup {
     pub command: Vec<String>,
-    /// A command that prints a line for each container that is there still.
+    /// A command that prints a line for each remaining container.
     pub left: Vec<String>,
     pub directory: PathBuf,
     pub env: Vec<(String, String)>,
 }
 
-/// A folder to make before the service starts and to remove when all of it has ended.
+/// A folder that is created before the service starts and removed after it has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Scratch {
     pub directory: PathBuf,
@@ -66,87 +67,88 @@ pub(crate) struct Scratch {
     pub files: Vec<(String, String)>,
 }
 
-/// A process that ends all others itself, and would take it amiss were they ended without it.
+/// A process that ends all others itself, and would fail if they were ended without it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Head {
-    /// The first process.
+    /// The root process.
     First,
-    /// The one whose number stands in this file.
+    /// The process with the number in this file.
     Named(PathBuf),
 }
 
-/// What a warden is told after that. The end of its input means `Stop`.
+/// Orders after the spec. End of input means `Stop`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Order {
-    /// End the service, then yourself.
+    /// End the service, then the warden.
     Stop,
-    /// Say the last lines of the output.
+    /// Send the last lines of the output.
     Tail,
 }
 
-/// What a warden says.
+/// Notices of a warden.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Notice {
-    /// The first process runs.
+    /// The root process runs.
     Started { pid: u32, group: Option<ControlGroup> },
-    /// Nothing was started, and the warden ends.
+    /// Nothing was started, and the warden exits.
     Failed(Failure),
-    /// The first process has ended; what it started may still run.
+    /// The root process exited. Descendants may still be running.
     Exited { exit: Exit, tail: String },
-    /// Nothing runs any more.
+    /// No process is left.
     Empty,
     /// The answer to [`Order::Tail`].
     Tail(String),
-    /// The last words.
+    /// The final report.
     Stopped(Stopped),
 }
 
-/// Why nothing was started.
+/// Reason why nothing was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Failure {
     /// The program could not be executed: an error number.
     Execute(i32),
-    /// Anything else, in words.
+    /// Any other reason.
     Other(String),
 }
 
 impl Failure {
-    /// A fault of Proofload or of the system: what the process did that should have started something.
+    /// An error of Proofload or of the system in the process that should have started something.
     pub fn of_warden(what: impl fmt::Display) -> Failure {
         Failure::Other(format!("its warden failed: {what}"))
     }
 
-    /// The same, with what it could not do and why.
+    /// The same, with the failed action and its error.
     pub fn because(what: impl fmt::Display, error: impl fmt::Display) -> Failure {
         Failure::of_warden(format!("{what}: {error}"))
     }
 }
 
-/// How a service ended, and what is left of it.
+/// How a service ended, and which processes are left.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopped {
-    /// How its first process ended; `None`: even SIGKILL did not end it.
+    /// Exit of its root process. `None` if even SIGKILL did not end it.
     pub exit: Option<Exit>,
-    /// Processes that did not heed SIGTERM in time and were killed.
+    /// Number of processes that ignored SIGTERM until the timeout and were killed.
     pub killed: u32,
-    /// Processes that even SIGKILL did not end. Nothing measured after this is to be trusted.
+    /// Processes that even SIGKILL did not end. Later measurements are not to be trusted.
     pub leftovers: Vec<Leftover>,
     /// Bytes of output.
     pub output_bytes: u64,
-    /// Bytes of it that the log does not have: it keeps the first 1 MiB and the last 64 KiB.
+    /// Bytes of output that the log does not contain. It keeps the first 1 MiB and the last 64 KiB.
     pub output_dropped_bytes: u64,
 }
 
-/// A process that outlived even SIGKILL: another user's, or stuck in the kernel. Or a container that its engine did not remove.
+/// A process that survived SIGKILL: another user's, or stuck in the kernel. Or a container that its engine
+/// did not remove.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leftover {
-    /// Its number; 0 of a container.
+    /// Process number. 0 for a container.
     pub pid: u32,
-    /// Its command and number, for people.
+    /// Command and number, for messages.
     pub description: String,
 }
 
@@ -160,16 +162,16 @@ impl Leftover {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
-    /// By itself, with this status.
+    /// It exited with this status.
     Status(i32),
-    /// By this signal.
+    /// This signal ended it.
     Signal(i32),
-    /// Its warden was killed, upon which Proofload killed all that the warden looked after.
+    /// Its warden was killed, so Proofload killed all processes below the warden.
     WithWarden,
 }
 
 impl Exit {
-    /// Whether it ended by itself and says that all was well.
+    /// Whether it exited with status 0.
     pub fn is_success(self) -> bool {
         self == Self::Status(0)
     }
@@ -190,7 +192,7 @@ impl fmt::Display for Exit {
     }
 }
 
-/// Names of signals from 1 on, in the order that Linux gives them on the processors that this is built for.
+/// Names of signals from 1 on, in Linux's order on the processors that Proofload supports.
 const SIGNALS: [&str; 31] = [
     "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
     "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",

@@ -1,15 +1,15 @@
-//! A link of limited rate, or with a delay, between a client and the services of one trial.
+//! A link with limited rate or added delay between a client and the services of one trial.
 //!
 //! ```text
 //! client ── link0 ═══ rate each way, delay each way ═══ link0 ── services ── loopback among them
 //! 198.18.0.1                                        198.18.0.2
 //! ```
-//! Both sides are network namespaces without a name: they, and the link between them, are gone with the last process,
-//! thread and descriptor on them, whatever ends Proofload. Nobody else on the machine notices them, and on them nothing
-//! is reachable but the other side. Threads enter them to start what shall live there.
+//! Both sides are unnamed network namespaces. They and their link disappear with the last process, thread and
+//! descriptor in them, however Proofload ends. Other processes on the machine do not notice them. In each
+//! namespace only the other side is reachable. Threads enter a namespace to start processes in it.
 //!
-//! Rate is the kernel's token bucket filter (tbf) at both ends, delay is netem's. The round trip is measured before the
-//! link is used.
+//! The rate is limited by the kernel's token bucket filter (tbf) at both ends. The delay comes from netem.
+//! The round trip is measured before the link is used.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -26,36 +26,37 @@ use machine::process::{field, text};
 use model::quantity::decimal;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-/// The two addresses, of the block that RFC 2544 sets aside for measuring networks.
+/// The two addresses, from the block that RFC 2544 reserves for network benchmarks.
 const CLIENT: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const SERVICES: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
-/// The device at each end.
+/// Device name at each end.
 const DEVICE: &str = "link0";
-/// Hardware addresses known beforehand, so that nothing waits for ARP.
+/// Fixed hardware addresses, so that nothing waits for ARP.
 const CLIENT_MAC: &str = "02:00:00:00:00:01";
 const SERVICES_MAC: &str = "02:00:00:00:00:02";
-/// How long a new link may take to carry its first packet, beyond what it is asked to take.
+/// Time that a new link may take for its first packet, beyond its configured delay.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
-/// Round trips of which the shortest counts: others may have met a busy machine.
+/// Number of round trips, of which the shortest counts. Others may be slow because the machine is busy.
 const ROUND_TRIPS: usize = 3;
-/// A port on which nobody listens in a namespace that was just made. To be refused takes one round trip.
+/// A port without listener in a new namespace. A refused connection takes one round trip.
 const NOBODY: u16 = 1;
 
 /// Two hosts with a link between them.
 #[derive(Debug)]
 pub struct Network {
-    /// Where the client is.
+    /// The client's host.
     pub client: Host,
-    /// Where the services are.
+    /// The services' host.
     pub services: Host,
 }
 
 impl Network {
-    /// Makes one as `link` says.
+    /// Creates the network that `link` describes.
     ///
     /// # Errors
-    /// If this user may not, a command or a kernel module is missing, the kernel refuses, or the link is shorter than asked.
+    /// If the user lacks permission, a command or a kernel module is missing, the kernel refuses, or
+    /// the measured round trip is shorter than configured.
     pub fn make(link: &plan::Network) -> Result<Self, Error> {
         can_be_made()?;
         let (client, services) = (Host::new()?, Host::new()?);
@@ -68,8 +69,8 @@ impl Network {
             (&services, (SERVICES, SERVICES_MAC), (CLIENT, CLIENT_MAC)),
         ];
         for (host, near, far) in ends {
-            // No IPv6 on it: its announcements would be packets that nobody asked for. Where there is none, or no right to write this,
-            // there is nothing to keep off or no harm in it.
+            // Disables IPv6, whose announcements would be unexpected packets. Errors are ignored: either
+            // there is no IPv6, or a few packets do no harm.
             let quiet = format!("/proc/sys/net/ipv6/conf/{DEVICE}/disable_ipv6");
             let _ = host.within(|| fs::write(quiet, "1"));
             host.run("ip", &end_of_link(near, far))?;
@@ -85,12 +86,12 @@ impl Network {
         Ok(network)
     }
 
-    /// Where the entry must listen to be reached by the client.
+    /// Address on which the entry must listen to be reached by the client.
     pub fn address(&self) -> IpAddr {
         IpAddr::V4(SERVICES)
     }
 
-    /// Whether the shortest of some round trips, once packets arrive at all, is as long as it has to be.
+    /// Checks that the shortest round trip, once packets arrive, is as long as configured.
     fn measure(&self, delay: Duration) -> Result<(), Error> {
         let _there = self.client.visit()?;
         let least = delay * 2;
@@ -108,7 +109,7 @@ impl Network {
             let answer = TcpStream::connect_timeout(&nobody, least + PATIENCE / 4);
             match answer.map_err(|error| error.kind()) {
                 Err(ErrorKind::ConnectionRefused) => found.push(begin.elapsed()),
-                // The kernel takes a moment to see that the cable is plugged in.
+                // The kernel takes a moment to detect the carrier.
                 _ => thread::sleep(LOOK_AGAIN),
             }
         }
@@ -116,7 +117,7 @@ impl Network {
         if shortest >= least {
             return Ok(());
         }
-        // Exact: they may differ by little.
+        // Precise numbers, because the two may differ by little.
         let shown = |time: Duration| decimal(time.as_secs_f64() * 1e3, 3);
         Err(Error::new(format!(
             "the link of `load.network` is not what was asked for: a round trip took {} ms, at least {} ms are due",
@@ -126,10 +127,10 @@ impl Network {
     }
 }
 
-/// Whether this user on this machine can have networks at all, as far as can be told without making one.
+/// Checks that this user on this machine can create networks, as far as possible without creating one.
 ///
 /// # Errors
-/// What is missing.
+/// The missing permission or component.
 pub fn can_be_made() -> Result<(), Error> {
     if !rustix::process::geteuid().is_root() {
         let message = "`load.network` takes root: it makes network namespaces with a link between them";
@@ -142,14 +143,14 @@ pub fn can_be_made() -> Result<(), Error> {
     ["ip", "tc"].into_iter().try_for_each(|command| find(command).map(drop))
 }
 
-/// Whether this process has CAP_NET_ADMIN and CAP_SYS_ADMIN; assumed where that is not told.
+/// Whether this process has CAP_NET_ADMIN and CAP_SYS_ADMIN. True if the kernel does not report it.
 fn has_capabilities() -> bool {
     let status = text(std::process::id(), "status");
     let effective = field(&status, "CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok());
     effective.is_none_or(|mask| [12, 21].iter().all(|bit| mask >> bit & 1 == 1))
 }
 
-/// Addresses of one end, and who is at the other.
+/// Configures the addresses of one end, and its neighbour.
 fn end_of_link((address, mac): (Ipv4Addr, &str), (far, far_mac): (Ipv4Addr, &str)) -> String {
     let length = QUEUE_FRAMES;
     format!(
@@ -160,7 +161,7 @@ fn end_of_link((address, mac): (Ipv4Addr, &str), (far, far_mac): (Ipv4Addr, &str
     )
 }
 
-/// The kernel refused something.
+/// Error for a refusal of the kernel.
 fn refused(what: impl std::fmt::Display, reason: impl std::fmt::Display) -> Error {
     Error::new(format!("cannot make the link of `load.network`: {what}: {reason}")).help(
         "it takes CAP_SYS_ADMIN and CAP_NET_ADMIN, which root lacks in many containers, and a kernel with veth, tbf and, for a delay, \
@@ -168,7 +169,7 @@ fn refused(what: impl std::fmt::Display, reason: impl std::fmt::Display) -> Erro
     )
 }
 
-/// The kernel has no netem, or cannot load it.
+/// Error for a kernel without netem, or one that cannot load it.
 fn no_netem(reason: &str) -> Error {
     Error::new(format!(
         "`load.network.delay` takes the kernel module sch_netem, which cannot be used here: {reason}"
@@ -176,20 +177,20 @@ fn no_netem(reason: &str) -> Error {
     .help("install and load it (Ubuntu: apt-get install linux-modules-extra-$(uname -r); modprobe sch_netem), or leave `delay` out")
 }
 
-// One side of a link: a network namespace with its own loopback, which threads can visit.
+// One side of a link: a network namespace with its own loopback, which threads can enter.
 //
-// It makes namespaces, and runs `ip` and `tc` in them; what they are told is said elsewhere.
+// It creates namespaces, and runs `ip` and `tc` in them. Other modules provide the arguments.
 
-/// Where administrators' commands are; users often have none of it in their PATH.
+/// Folders of administration commands, which are often not in a user's PATH.
 const FOLDERS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
-/// The namespace of the thread that opens it.
+/// The namespace of the thread that opens this file.
 const OWN: &str = "/proc/thread-self/ns/net";
 
-/// A network namespace that lives as long as this value, and as what was made in it.
+/// A network namespace. It exists as long as this value and everything that was created in it.
 #[derive(Debug)]
 pub struct Host(File);
 
-/// Where a command is that sets up networks.
+/// Finds a command for network configuration.
 fn find(command: &str) -> Result<PathBuf, Error> {
     let mut candidates = FOLDERS.iter().map(|folder| Path::new(folder).join(command));
     candidates.find(|path| path.exists()).ok_or_else(|| {
@@ -199,10 +200,10 @@ fn find(command: &str) -> Result<PathBuf, Error> {
 }
 
 impl Host {
-    /// A new one, with its loopback up.
+    /// Creates a namespace with its loopback up.
     fn new() -> Result<Self, Error> {
         let refused = |error: std::io::Error| refused("a network namespace", error);
-        // A thread of its own, so that the caller's is where it was.
+        // On a separate thread, so that the caller's thread stays in its namespace.
         let made = thread::Builder::new().name("network".to_owned()).spawn(|| {
             // SAFETY: it moves this thread to a new network and leaves its memory and descriptors as they are.
             unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
@@ -214,7 +215,8 @@ impl Host {
         Ok(host)
     }
 
-    /// Takes the calling thread there until the visit is dropped. Threads, processes and sockets made meanwhile stay there.
+    /// Moves the calling thread into the namespace until the returned value is dropped. Threads, processes
+    /// and sockets that are created meanwhile stay there.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -229,12 +231,12 @@ impl Host {
         Ok(job())
     }
 
-    /// Runs a command there on lines of its batch language.
+    /// Runs a command in the namespace with input in its batch language.
     fn run(&self, command: &str, lines: &str) -> Result<(), Error> {
         self.batch(command, lines)?.map_err(|reason| refused(format!("{command} {lines:?}"), reason))
     }
 
-    /// The same, with the reason if the command fails.
+    /// Runs a command likewise, and returns the reason if the command fails.
     fn batch(&self, command: &str, lines: &str) -> Result<Result<(), String>, Error> {
         let path = find(command)?;
         let batch = || {
@@ -245,7 +247,7 @@ impl Host {
                 .stderr(Stdio::piped())
                 .spawn()?;
             if let Some(mut input) = child.stdin.take() {
-                // A command that stops at an error need not read the rest; its status tells.
+                // A command that stops at an error need not read the rest. Its status reports the failure.
                 let _ = input.write_all(lines.as_bytes());
             }
             child.wait_with_output()
@@ -260,17 +262,18 @@ impl Host {
     }
 }
 
-/// A stay of the calling thread in another network namespace. Dropped, the thread is back.
+/// Moves the calling thread back to its own namespace on drop.
 #[derive(Debug)]
 pub struct Visit {
     home: File,
-    /// Namespaces are the threads': another thread could not bring this one back.
+    /// Namespaces belong to threads: another thread could not move this one back.
     _of_this_thread: PhantomData<*const ()>,
 }
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        // Whoever was let out is let in: it takes the same right, and the namespace is held by the descriptor.
+        // This succeeds if entering did: it needs the same permission, and the descriptor keeps the namespace
+        // alive.
         let _ = enter(&self.home);
     }
 }
@@ -279,31 +282,33 @@ fn enter(namespace: &File) -> rustix::io::Result<()> {
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
 }
 
-// What `tc` is told so that a link has a rate. Pure text.
+// Arguments of `tc` for a link with a rate. Pure text.
 //
-// Two sizes decide how true a token bucket is to a cable. *Burst* is what may pass at once after a pause: on a cable,
-// nothing. It has to be a frame, or none would ever pass; it should be what the link carries until the kernel's timer
-// is late, or the rate is not reached. A millisecond's worth and no less than two frames is enough for both, and a
-// response is at most that much too early. *Limit* is how much may wait: as much as a link carries in a quarter of a
-// second, which is what routers are built with, and no less than a congestion window or two. What does not fit is
-// lost, as it would be there. A longer queue loses less and is no better: with 64 connections on 20 Mbit/s a second's
-// worth still overflowed, and TCP then waited for more than a second where it waits for 0.2 s now.
+// Two sizes decide how closely a token bucket imitates a cable. *Burst* is the amount that may pass at once
+// after a pause. On a cable it is zero. It must be at least a frame, or no frame would ever pass. It should
+// be as much as the link transfers until the kernel's timer is late, or the rate is not reached. A
+// millisecond's worth and at least two frames satisfy both, and a response is at most that much too early.
+// *Limit* is the amount that may wait: as much as the link transfers in a quarter of a second, as routers are
+// built, and at least a congestion window or two. Packets beyond it are lost, as on a real link. A longer
+// queue loses less and is no better: with 64 connections on 20 Mbit/s, a second's worth still overflowed, and
+// TCP then waited for more than a second where it waits for 0.2 s now.
 
-/// The largest frame of Ethernet, without its checksum.
+/// The largest Ethernet frame, without its checksum.
 const FRAME_BYTES: u64 = 1514;
-/// Frames in a device's own queue. Behind a delay many are under way at once; netem's own limit is set to as many.
+/// Frames in a device's own queue. With a delay many frames are in flight at once. Netem's own limit has the
+/// same value.
 const QUEUE_FRAMES: u32 = 100_000;
 const LATE_PER_S: u64 = 1000;
 const QUEUED_PER_S: u64 = 4;
 const LIMIT_BYTES_MIN: u64 = 64 << 10;
 
-/// A line for `tc` that gives the device a delay.
+/// A `tc` line that adds a delay to the device.
 fn netem(delay: Duration) -> String {
     let us = delay.as_micros();
     format!("qdisc add dev {DEVICE} root handle 1: netem delay {us}us limit {QUEUE_FRAMES}\n")
 }
 
-/// A line for `tc` that gives the device a rate, below netem if it has a delay.
+/// A `tc` line that limits the device's rate, below netem if it has a delay.
 fn bucket(bit_per_s: u64, has_delay: bool) -> String {
     let parent = if has_delay { "parent 1:1 handle 10:" } else { "root" };
     let bytes_per_s = bit_per_s / 8;

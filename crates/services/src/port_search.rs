@@ -1,7 +1,9 @@
-//! The port of a service that does not listen where it was told to, read from its own sockets. Must not: start or signal any process.
+//! Finds the port of a service that does not listen on the assigned one, from its own sockets. This module
+//! does not start or signal any process.
 //!
-//! PORT wins whenever the service listens there. Other ports are considered once they have not changed for a while and the service has
-//! become idle: what listens first is often a metrics or debugger port. Of several ports that respond none is chosen.
+//! PORT wins if the service listens there. Other ports are considered after they have not changed for a while
+//! and the service has become idle, because a metrics or debugger port often opens first. If several ports
+//! respond, none is chosen.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -15,27 +17,29 @@ use crate::Error;
 use crate::probe::{self, Seen, Wanted};
 use crate::running::Running;
 
-/// Interval between two looks at the service's sockets, which read a table of the kernel.
+/// Poll interval for the service's sockets. Each poll reads a table of the kernel.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Other ports than PORT are considered after they have been the same, and the service idle, for this long, or for this share of
-/// `ready_timeout` if that is less.
+/// Other ports than PORT are considered after they have been the same, and the service idle, for this long,
+/// or for this share of `ready_timeout` if that is less.
 const SETTLED: Duration = Duration::from_secs(3);
 const SETTLED_SHARE: u32 = 4;
-/// A service that was busy for longer than this between two looks is still starting, for at most half of `ready_timeout`.
+/// A service that was busy for longer than this between two polls is still starting, for at most half of
+/// `ready_timeout`.
 const BUSY: Duration = Duration::from_millis(20);
 
-/// The search for the port of one service.
+/// Search state for one service.
 #[derive(Debug, Default)]
 pub(crate) struct PortSearch {
     looked: Option<Instant>,
-    /// Addresses seen by the last look, in order of ports, since when they are the same, and the CPU time used by then.
+    /// Addresses of the last poll in order of ports, the time since which they are the same, and the CPU time
+    /// used by then.
     seen: Option<(Vec<SocketAddr>, Instant, u64)>,
     /// The address at which the service is ready.
     pub taken: Option<(SocketAddr, Found)>,
 }
 
 impl PortSearch {
-    /// Whether these addresses are those of a service that has settled.
+    /// Whether these addresses belong to a service that has settled.
     fn is_settled(
         &mut self,
         here: &[SocketAddr],
@@ -62,10 +66,10 @@ impl PortSearch {
 }
 
 impl Running {
-    /// Looks for the service where it was not told to listen. `waited` is the time since it was started.
+    /// Looks for the service on other ports. `waited` is the time since its start.
     ///
     /// # Errors
-    /// Several ports that respond, of which each may be meant.
+    /// Several ports that respond, so that the choice is ambiguous.
     pub(crate) fn look_elsewhere(
         &self,
         search: &mut PortSearch,
@@ -73,7 +77,7 @@ impl Running {
         (wanted, waited): (Wanted<'_>, Duration),
         abandoned: &mut dyn FnMut() -> bool,
     ) -> Result<Seen, Error> {
-        // A container's sockets are those of another network.
+        // A container's sockets are in another network namespace.
         if self.container.is_some() || search.looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
             return Ok(Seen::Refused);
         }
@@ -89,7 +93,7 @@ impl Running {
             here.iter().map(|at| (*at, probe::look(*at, wanted, abandoned))).collect();
         let ready: Vec<SocketAddr> =
             looks.iter().filter(|(_, seen)| *seen == Seen::Ready).map(|(at, _)| *at).collect();
-        // One that is still starting may be the one that is meant.
+        // A port that is still starting may be the right one.
         let unready = looks.into_iter().map(|(_, seen)| seen).find(|seen| *seen != Seen::Ready);
         match (ready.as_slice(), unready) {
             ([], unready) => Ok(unready.unwrap_or(Seen::Refused)),
@@ -115,7 +119,8 @@ impl Running {
         ))
     }
 
-    /// Refuses a service that was found on another port and now listens on PORT: not all starts would be loaded at the same port.
+    /// Rejects a service that was found on another port and now listens on PORT. Otherwise not all starts
+    /// would be loaded at the same port.
     pub(crate) fn check_same_port(&self) -> Result<(), Error> {
         let (port, given) = (self.address.port(), self.given);
         if port == given || !self.reached_listeners().iter().any(|at| at.port() == given) {
@@ -130,13 +135,13 @@ impl Running {
         )))
     }
 
-    /// Ports other than that of the load, in order.
+    /// Ports other than the port of the load, in order.
     pub(crate) fn ports_beside(&self) -> Vec<u16> {
         let ports = self.reached_listeners().into_iter().map(|at| at.port());
         ports.filter(|port| *port != self.address.port()).collect()
     }
 
-    /// Ports that a service which was found elsewhere than at PORT began to listen on after it was ready.
+    /// Ports on which a service that was found elsewhere than PORT began to listen after it was ready.
     pub(crate) fn late_ports(&self) -> Vec<u16> {
         if self.container.is_some() || self.address.port() == self.given {
             return Vec::new();
@@ -144,11 +149,11 @@ impl Running {
         self.ports_beside().into_iter().filter(|port| !self.other_ports.contains(port)).collect()
     }
 
-    /// A description of where the service listens, if it does.
+    /// Describes where the service listens, if it does.
     pub(crate) fn seen_elsewhere(&self) -> Option<Seen> {
         let all = self.own_listeners();
         let listens = all.iter().find(|at| at.port() == self.address.port()).or(all.first())?;
-        // Whoever asks for it from another host does so over a network of its own.
+        // A request from another host arrives over another network.
         let hint = match self.address.ip().is_loopback() {
             true => format!(
                 "let it listen on {{address}} and {{port}}: its environment or arguments have to say so; or set `port = {}`",
@@ -167,7 +172,8 @@ impl Running {
         by_port.into_values().collect()
     }
 
-    /// The sockets on which its processes listen, in order of ports; of a port that which was asked for comes last.
+    /// The sockets on which its processes listen, in order of ports. For each port the assigned address comes
+    /// last.
     fn own_listeners(&self) -> Vec<SocketAddr> {
         let alive = self.alive();
         let ours: Vec<u64> = alive.iter().filter_map(|stat| open_sockets(stat.id.pid)).flatten().collect();
@@ -178,7 +184,8 @@ impl Running {
         all
     }
 
-    /// Where a connection from here gets to a socket that listens there; `None`: nowhere.
+    /// The address at which a connection from here reaches a socket that listens at `at`. `None` if there is
+    /// none.
     fn reached_at(&self, at: SocketAddr) -> Option<SocketAddr> {
         let asked: IpAddr = self.address.ip();
         let is_reached = at.ip() == asked || at.ip().is_unspecified();

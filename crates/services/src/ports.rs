@@ -1,7 +1,7 @@
-//! The ports of a variant's services: those the experiment fixes, free ones for the rest.
+//! The ports of a variant's services: fixed by the experiment, or free ones.
 //!
-//! It chooses and checks. It cannot hold a port for anyone: between the choice and the service's own bind somebody may
-//! be faster, which [`crate::start`] finds out.
+//! It chooses and checks. It cannot reserve a port: between the choice and the service's own bind another
+//! process may take it, which [`crate::start`] detects.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Where free ports are looked for, as far as the kernel does not take them for outgoing connections.
+/// Range in which free ports are searched, without the kernel's range for outgoing connections.
 const PREFERRED: RangeInclusive<u16> = 10_000..=65_535;
 
-/// Service name to port.
+/// Maps service names to ports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Ports {
@@ -25,11 +25,11 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Chooses for all services of a variant; they will listen on `address`. `random` is any number: it decides where
-    /// the search begins, so that trials that live side by side do not choose the same.
+    /// Chooses ports for all services of a variant, which will listen on `address`. `random` decides where
+    /// the search begins, so that concurrent trials do not choose the same ports.
     ///
     /// # Errors
-    /// A fixed port that somebody listens on, or no free one.
+    /// A fixed port that is in use, or no free port.
     pub fn choose(services: &[Service], address: IpAddr, random: u64) -> Result<Self, Error> {
         let mut ports = BTreeMap::new();
         for service in services {
@@ -54,14 +54,14 @@ impl Ports {
         Ok(Self { ports })
     }
 
-    /// Both of them: of services on several machines each chooses for its own.
+    /// Merges two sets: services on several machines each choose their own ports.
     #[must_use]
     pub fn and(mut self, others: Ports) -> Ports {
         self.ports.extend(others.ports);
         self
     }
 
-    /// Whether one of these ports was seen to be used by a service, whatever it was given.
+    /// Whether a service was seen to use one of these ports, regardless of the assigned one.
     pub fn meets(&self, command: &plan::Command) -> bool {
         let mut seen = command.listens_on.into_iter().chain(command.other_ports.iter().copied());
         seen.any(|port| self.ports.values().any(|chosen| *chosen == port))
@@ -77,26 +77,27 @@ fn fixed(service: &Service) -> Option<u16> {
     service.command()?.port
 }
 
-/// The sockets that listen on a port, on whatever address.
+/// The sockets that listen on a port, on any address.
 pub(crate) fn on_port(port: u16) -> Vec<Listener> {
     sockets::listeners().into_iter().filter(|listener| listener.port == port).collect()
 }
 
-/// The preferred ports without the range of outgoing connections; with it on machines where that is all there is.
+/// The preferred ports without the range for outgoing connections. With that range on machines where no other
+/// ports remain.
 fn candidates() -> Vec<u16> {
-    // The kernel's default where it cannot be read.
+    // The kernel's default if it cannot be read.
     let ephemeral = sockets::local_ports().unwrap_or(32_768..=60_999);
     let outside: Vec<u16> = PREFERRED.filter(|port| !ephemeral.contains(port)).collect();
     if outside.len() < 100 { PREFERRED.collect() } else { outside }
 }
 
-/// Whether nobody listens on it on any address, so that a service may bind whichever it likes.
+/// Whether no process listens on the port on any address, so that a service may bind any of them.
 ///
 /// Rust binds with SO_REUSEADDR: closing connections of an earlier trial do not count, any listener does.
 fn is_free(port: u16) -> bool {
     let everywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
     let everywhere_6 = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
-    // Where there is no IPv6, that bind fails, but not for want of the port.
+    // Without IPv6 this bind fails, but not because the port is in use.
     TcpListener::bind(everywhere).is_ok() && !failed(&TcpListener::bind(everywhere_6), ErrorKind::AddrInUse)
 }
 
@@ -104,10 +105,10 @@ fn failed(bound: &io::Result<TcpListener>, why: ErrorKind) -> bool {
     bound.as_ref().is_err_and(|error| error.kind() == why)
 }
 
-/// Whether a service may be started that is to listen at `address`.
+/// Checks that a service may be started that is to listen at `address`.
 ///
 /// # Errors
-/// A port that is taken, with the owner's command and number.
+/// A port in use, with its owner's command and number.
 pub(crate) fn check_free(service: &str, address: SocketAddr) -> Result<(), Error> {
     let bound = TcpListener::bind(address);
     if bound.is_ok() {
@@ -118,17 +119,17 @@ pub(crate) fn check_free(service: &str, address: SocketAddr) -> Result<(), Error
         Some(listener) => sockets::owner(listener),
         None if failed(&bound, ErrorKind::AddrInUse) => "a connection that somebody has open".to_owned(),
         None if failed(&bound, ErrorKind::AddrNotAvailable) => return check_address(service, address.ip()),
-        // Forbidden (a port below 1024): the service will tell.
+        // Forbidden (a port below 1024). The service will report it.
         None => return Ok(()),
     };
     Err(Error::of(service, format!("port {} is taken by {owner}", address.port()))
         .help("stop that process, or leave `port` out: then a free one is chosen for each trial"))
 }
 
-/// Whether a service can listen on this address at all.
+/// Checks that a service can listen on this address at all.
 ///
 /// # Errors
-/// Where this machine has no such address.
+/// If this machine has no such address.
 pub fn check_address(service: &str, address: IpAddr) -> Result<(), Error> {
     if !failed(&TcpListener::bind((address, 0)), ErrorKind::AddrNotAvailable) {
         return Ok(());

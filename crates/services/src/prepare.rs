@@ -1,13 +1,15 @@
-//! Data that services need: made once by a command, kept in a cache under a hash of what it was made from.
+//! Data that services need: made once by a command, cached under a hash of its inputs.
 //!
 //! ```text
-//! cache/KEY            whole: it got this name when the command had ended well
-//! cache/KEY.partial-…  being made, or left by a Proofload that was killed
-//! cache/KEY.lock       held by whoever makes it; a lock ends with its holder, however that ends
+//! cache/KEY            complete: renamed to this when the command had succeeded
+//! cache/KEY.partial-…  in progress, or left by a Proofload that was killed
+//! cache/KEY.lock       held by the Proofload that makes it; a lock ends with its holder
 //! ```
-//! The command runs below a warden like any service, so nothing of it stays behind. It must not judge the data.
+//! The command runs below a warden like any service, so no process stays behind. This module does not judge
+//! the data.
 //!
-//! A build is a step too: one that changes the directory in which it runs, and leaves a mark elsewhere when it is done.
+//! A build is a step too. It changes the directory in which it runs, and leaves a mark elsewhere when it is
+//! done.
 
 mod key;
 
@@ -31,44 +33,45 @@ use crate::marker::{self, Marker};
 use crate::message::{Exit, Failure, Spec};
 use crate::{Error, Warden};
 
-/// What is being done about some data, for whoever watches.
+/// Progress of one preparation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preparing {
-    /// Another Proofload is making it.
+    /// Another Proofload is making the data.
     Waiting,
-    /// Its command has been running for so long; told about once a second.
+    /// The command has been running for this long. Reported about once a second.
     Making(Duration),
 }
 
-/// Who hears what is being done.
+/// Callback for progress.
 type Watcher<'a> = &'a mut dyn FnMut(Preparing);
 
-/// Data that is there.
+/// Prepared data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
-    /// What `{prepare.NAME}` stands for.
+    /// Replacement for `{prepare.NAME}`.
     pub path: PathBuf,
-    /// Under which it is kept: 64 hexadecimal digits.
+    /// Cache key: 64 hexadecimal digits.
     pub key: String,
-    /// Whether it was made just now; otherwise it was found.
+    /// Whether the data was made by this call, and not found in the cache.
     pub made: bool,
-    /// How long that took.
+    /// Duration of the call.
     pub took: Duration,
-    /// Bytes of its files.
+    /// Total size of the files in bytes.
     pub bytes: u64,
 }
 
-/// Where some data is or would be.
+/// Location of prepared data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Its folder.
+    /// The folder.
     pub path: PathBuf,
-    /// Whether it is there, whole.
+    /// Whether the data is there and complete.
     pub there: bool,
 }
 
 impl Cache {
-    /// Where the data of a step is, or would be made; `values` are those of its placeholders for secrets. Changes nothing.
+    /// Returns where the data of a step is or would be made. `values` are the values of its placeholders for
+    /// secrets. Changes nothing.
     ///
     /// # Errors
     /// An input that cannot be read.
@@ -80,11 +83,12 @@ impl Cache {
         Ok(Place { there: path.is_dir(), path })
     }
 
-    /// Finds the data of a step or makes it, with its output in the file `log`; `values` are those of its placeholders for secrets. `cancelled` is asked about every 50 ms,
-    /// and ends the command at once.
+    /// Finds or makes the data of a step, with the command's output in the file `log`. `values` are the
+    /// values of its placeholders for secrets. `cancelled` is checked every 50 ms, and ends the command at
+    /// once.
     ///
     /// # Errors
-    /// Every way in which that can fail; then nothing half made is left.
+    /// Any failure. Then no partial data is left.
     pub fn prepare(
         &self,
         (warden, values): (&Warden, &BTreeMap<String, String>),
@@ -104,7 +108,7 @@ impl Cache {
     }
 }
 
-/// A step that may have to be done.
+/// A step that may have to be run.
 struct Making<'a> {
     warden: &'a Warden,
     values: &'a BTreeMap<String, String>,
@@ -115,7 +119,8 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// Fills a folder, which gets its name only if that went well. Whether it did: somebody else may have by now.
+    /// Fills a folder that gets its final name only on success. Returns whether this call filled it: another
+    /// process may have done so by now.
     fn fill(&mut self, cache: &Cache, key: &str) -> Result<bool, Error> {
         let whole = cache.folder.join(key);
         if whole.is_dir() {
@@ -128,31 +133,33 @@ impl Making<'_> {
         }
         cache.remove_abandoned(&lock);
         cache.check_space(self.step)?;
-        // Its name is its own: a command whose Proofload was killed may still write to the last one. It is gone at the end, under this name.
-        // Its mode is 0700, like that of the cache.
+        // The name is unique because a command whose Proofload was killed may still write to its own folder.
+        // The folder is renamed at the end. Its mode is 0700, like that of the cache.
         let partial = tempfile::Builder::new()
             .prefix(&format!("{key}{PARTIAL}"))
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(&cache.folder)
             .map_err(|error| unusable(&cache.folder, &error))?;
         self.run(partial.path())?;
-        // It is on the disk first: a machine that loses power must not find the name without the data, and what is written
-        // back later would be written while services are measured.
+        // Sync first: after a power loss the name must not exist without the data. Also, delayed writeback
+        // would happen while services are measured.
         synced(partial.path())
             .and_then(|()| fs::rename(partial.path(), &whole))
             .map_err(|error| unusable(partial.path(), &error))?;
         Ok(true)
     }
 
-    /// Does a step that changes the directory in which it runs, unless the mark tells that it was done; whether it did. Whoever gave the
-    /// directory keeps others from it, and makes it anew where a mark is missing: half a build is none.
+    /// Runs a step that changes its working directory, unless the mark shows that it was done. Returns
+    /// whether it was run. The caller locks the directory, and recreates it if a mark is missing: half a
+    /// build does not count.
     fn build(&mut self, mark: &Path) -> Result<bool, Error> {
         if mark.is_file() {
             return Ok(false);
         }
         self.run(&self.step.directory)?;
         synced(&self.step.directory)
-            // Nothing of the command: it may have secrets that only its experiment knows to be some.
+            // The mark contains nothing of the command, which may contain secrets that only its experiment
+            // declares as such.
             .and_then(|()| write_whole(mark, self.step.name.as_bytes()))
             .map_err(|error| unusable(mark, &error))?;
         Ok(true)
@@ -165,7 +172,7 @@ fn synced(folder: &Path) -> io::Result<()> {
 
 const NO_ROOM: &str = "make room there, or let XDG_CACHE_HOME name a folder on another disk";
 
-/// That the cache cannot be written.
+/// Error for a cache that cannot be written.
 pub(crate) fn unusable(path: &Path, error: &io::Error) -> Error {
     let hint = match error.kind() {
         io::ErrorKind::PermissionDenied => "let XDG_CACHE_HOME name a folder of your own",
@@ -174,7 +181,7 @@ pub(crate) fn unusable(path: &Path, error: &io::Error) -> Error {
     Error::new(format!("cannot keep prepared data in {}: {error}", path.display())).help(hint)
 }
 
-/// What people know a step by.
+/// Name of a step in messages.
 fn label(step: &Preparation) -> String {
     match step.mark {
         None => format!("prepare.{}", step.name),
@@ -182,7 +189,7 @@ fn label(step: &Preparation) -> String {
     }
 }
 
-/// Bytes of a file, or of all files below a folder; what cannot be read counts as nothing.
+/// Size of a file, or of all files below a folder, in bytes. Unreadable files count as 0.
 pub fn bytes_below(path: &Path) -> u64 {
     let Ok(found) = fs::symlink_metadata(path) else { return 0 };
     if !found.is_dir() {
@@ -191,30 +198,30 @@ pub fn bytes_below(path: &Path) -> u64 {
     fs::read_dir(path).into_iter().flatten().flatten().map(|entry| bytes_below(&entry.path())).sum()
 }
 
-// The cache's folder: where it is, who may make something in it, what is left in it by the dead.
+// The cache folder: its location, its locks, and the removal of abandoned data.
 //
-// It keeps folders whole; it must not know how they are made.
+// It keeps folders complete. It does not know how they are made.
 
-/// Time between two looks at a lock that somebody else holds.
+/// Poll interval for a lock held by another process.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// What follows the key in the name of a folder that is being made.
+/// Follows the key in the name of a folder that is being made.
 const PARTIAL: &str = ".partial-";
 const LOCK: &str = ".lock";
 
-/// A folder in which prepared data is kept from run to run.
+/// A folder in which prepared data is kept between runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cache {
-    /// Where it is; it need not exist.
+    /// Location of the folder. It need not exist.
     pub folder: PathBuf,
 }
 
 impl Cache {
-    /// That of this user: `$XDG_CACHE_HOME/proofload`, or `~/.cache/proofload`.
+    /// The cache of the current user: `$XDG_CACHE_HOME/proofload`, or `~/.cache/proofload`.
     ///
     /// # Errors
     /// If neither variable holds an absolute path.
     pub fn of_this_user() -> Result<Self, Error> {
-        // A relative path is to be ignored, says the XDG Base Directory Specification.
+        // The XDG Base Directory Specification requires relative paths to be ignored.
         let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
         let message =
@@ -223,15 +230,16 @@ impl Cache {
         base.map(|base| Self { folder: base.join("proofload") }).ok_or_else(missing)
     }
 
-    /// Makes the folder, or makes the one of an older version private. Its mode is what keeps other users out: what commands put into it
-    /// has the modes that they choose.
+    /// Creates the folder, or makes an existing one private. Its mode keeps other users out. Files inside
+    /// have the modes that commands choose.
     pub(crate) fn create(&self) -> Result<(), Error> {
-        // The user may have linked it to another disk. What such a link leads to must be the user's own, too.
+        // The user may have linked it to another disk. The target of such a link must belong to the user,
+        // too.
         let folder = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
         private_folder(&folder).map_err(|error| unusable(&self.folder, &error))
     }
 
-    /// Waits until nobody else makes what `key` names, and keeps others from it.
+    /// Waits until no other process makes the data of `key`, and locks it.
     pub(crate) fn lock(
         &self,
         name: &str,
@@ -254,7 +262,8 @@ impl Cache {
         }
     }
 
-    /// Removes what Proofloads left that were killed: of this key, whose lock is held, and of all that nobody is at.
+    /// Removes data left by killed Proofloads: of this key, whose lock is held, and of all keys without a
+    /// lock.
     fn remove_abandoned(&self, own: &Lock) {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -262,13 +271,13 @@ impl Cache {
             let Some((key, _)) = name.split_once(PARTIAL) else { continue };
             let other = if key == own.key { None } else { Lock::try_take(self, key).ok().flatten() };
             if key == own.key || other.is_some() {
-                // What cannot be removed is only space: nobody will take it for data.
+                // A folder that cannot be removed only takes space. It is never used as data.
                 let _ = marker::remove(&self.folder.join(&name));
             }
         }
     }
 
-    /// An error if the disk has less free than the step asks for.
+    /// Returns an error if the disk has less free space than the step requires.
     fn check_space(&self, step: &Preparation) -> Result<(), Error> {
         let Some(needed) = step.space_bytes else { return Ok(()) };
         match Storage::of(&self.folder.display().to_string()).map(|found| found.free_bytes) {
@@ -286,7 +295,7 @@ impl Cache {
     }
 }
 
-/// The right to make what a key names. Dropped, or when this process ends, it is given up.
+/// An exclusive lock on a key. Released on drop, or when this process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     key: String,
@@ -295,7 +304,7 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// `None`: somebody else has it.
+    /// Returns `None` if another process holds the lock.
     pub fn try_take(cache: &Cache, key: &str) -> io::Result<Option<Self>> {
         let path = cache.lock_path(key);
         let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(&path)?;
@@ -304,7 +313,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // Its last holder may have removed it after it was opened here: then it locks nothing.
+        // The last holder may have removed the file after it was opened here. Then it locks nothing.
         let same = fs::metadata(&path).is_ok_and(|there| {
             file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
         });
@@ -314,24 +323,25 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While it is held, so that nobody's is removed but our own.
+        // Removed while the lock is held, so that only our own file is removed.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-// One command that fills a folder, from its start to its end, below a warden.
+// Runs one command that fills a folder, below a warden.
 //
 // It knows the folder and nothing of the cache around it.
 
-/// How often it is looked whether somebody wants no more.
+/// Poll interval for cancellation.
 const GLANCE: Duration = Duration::from_millis(50);
-/// How often a watcher hears of it.
+/// Interval of progress reports.
 const TELL: Duration = Duration::from_secs(1);
-/// What it makes is thrown away if it is ended early, so it need not be given time.
+/// Partial data is discarded, so a cancelled command gets little time to stop.
 const STOP_TIMEOUT: Duration = Duration::from_millis(500);
-/// A disk with less than this is full: what was written to its end takes whole blocks, and some were given back.
+/// A disk with less free space than this counts as full: writes take whole blocks, and some were released
+/// again.
 const FULL_BYTES: u64 = 4 << 20;
-/// What programs say when they find a disk or a quota full.
+/// Messages of programs when a disk or a quota is full.
 const FULL_WORDS: [&str; 4] = ["ENOSPC", "No space left on device", "EDQUOT", "Disk quota exceeded"];
 
 impl Making<'_> {
@@ -344,7 +354,7 @@ impl Making<'_> {
         let begin = Instant::now();
         (self.watch)(Preparing::Making(Duration::ZERO));
         let mut told = Duration::ZERO;
-        // Dropped on whatever way out, which ends all that is left of the command.
+        // Dropped on every way out, which ends all remaining processes of the command.
         let mut link =
             Link::open(self.warden, &spec, marker).map_err(|failure| self.not_run(&spec, failure))?;
         let (exit, tail) = loop {
@@ -378,7 +388,7 @@ impl Making<'_> {
                 _ => error,
             });
         }
-        // What it left running might still write.
+        // Remaining processes of the command might still write.
         link.stop();
         if fs::read_dir(output).is_ok_and(|mut entries| entries.next().is_some()) {
             return Ok(());
@@ -402,10 +412,10 @@ impl Making<'_> {
         let command = step.command.iter().map(|part| fill("command".to_owned(), part));
         let command = command.collect::<Result<Vec<String>, _>>()?;
         let env = step.env.iter().map(|(name, text)| Ok((name.clone(), fill(format!("env.{name}"), text)?)));
-        // Of a build also what points git and npm somewhere else than to where it runs.
+        // A build does not get variables that make git and npm use another directory either.
         let own: &[&str] = if step.mark.is_some() { &machine::ELSEWHERE } else { &[] };
         Ok(Spec {
-            // Found by the kernel's rules, in the command's own directory and PATH.
+            // Found by the kernel's rules, in the command's directory and PATH.
             program: PathBuf::from(command.first().map(String::as_str).unwrap_or_default()),
             command,
             directory: step.directory.clone(),

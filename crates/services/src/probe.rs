@@ -1,6 +1,6 @@
-//! One look at whether a service is ready: a connection, or a minimal GET and the beginning of its response.
+//! A single readiness probe: a connection, or a minimal GET and the beginning of its response.
 //!
-//! It looks once; when to look again, and whose answer it is, is [`crate::Running`]'s business.
+//! It probes once. [`crate::Running`] decides when to probe again and whose answer it is.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,34 +13,34 @@ use plan::{Ready, ReadyResponse};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-/// How long a connection may take, on loopback.
+/// Timeout of a connection on loopback.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long one answer may take. A service may do its first work then: compile a template, open a database.
+/// Timeout of an answer. A service may do its first work then: compile a template, open a database.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often a slow answer lets us see whether anyone still waits for it.
+/// Poll interval for cancellation while waiting for a slow answer.
 const GLANCE: Duration = Duration::from_millis(20);
-/// A status line is not longer.
+/// Maximum length of a status line.
 const LINE_BYTES_MAX: usize = 1024;
-/// Of a response that is not the wanted one, so many bytes are read.
+/// Maximum number of bytes read of an unexpected response.
 const RESPONSE_BYTES_MAX: usize = 4096;
-/// How long the rest of such a response is waited for.
+/// Timeout for the rest of such a response.
 const REST_TIMEOUT: Duration = Duration::from_millis(200);
-/// Of its body so many characters are shown.
+/// Maximum number of characters shown of its body.
 const BODY_CHARS_MAX: usize = 80;
 
-/// What a look showed.
+/// Result of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Seen {
     Ready,
-    /// Nobody listens on its port.
+    /// No process listens on the port.
     Refused,
-    /// A response of this status, and the first words of its body.
+    /// A response with this status, and the first words of its body.
     Status(u16, String),
     /// Connections are accepted, and nothing is sent.
     Silent,
     /// The response is HTTP/2.
     Http2,
-    /// Something else: in words, and what may be wrong.
+    /// Anything else: a description, and what may be wrong.
     Other(String, String),
 }
 
@@ -54,14 +54,14 @@ pub(crate) struct Wanted<'a> {
 pub(crate) const MORE_TIME: &str = "raise `ready_timeout` if it only needs more time";
 
 impl Seen {
-    /// In words, and what may be wrong.
+    /// Describes the result, and what may be wrong.
     pub fn told(self, wanted: Wanted<'_>) -> (String, String) {
         let last = |status: u16, body: &str| match body {
             "" => format!("last answer: status {status}"),
             body => format!("last answer: status {status}, \"{body}\""),
         };
         let (words, hint) = match self {
-            // Of one that is ready nobody asks.
+            // Not used for a service that is ready.
             Self::Ready | Self::Refused => {
                 let hint = "does it listen on {port}? its environment or arguments have to say so";
                 ("but nothing listens there".to_owned(), hint)
@@ -94,7 +94,8 @@ impl Seen {
         Self::Other(words.into(), MORE_TIME.to_owned())
     }
 
-    /// Whether another look may find it ready. A port that never will is no candidate for the load.
+    /// Whether another probe may find the service ready. A port that never will be is no candidate for the
+    /// load.
     pub fn may_become_ready(&self) -> bool {
         matches!(self, Self::Status(500.., _) | Self::Silent)
     }
@@ -104,7 +105,7 @@ impl Seen {
     }
 }
 
-/// What [`look`] waits for, for people.
+/// Describes what [`look`] waits for.
 pub(crate) fn describe(address: SocketAddr, ready: &Ready) -> String {
     match ready {
         Ready::Http(path) => format!("GET http://{address}{path} to answer with 2xx"),
@@ -113,7 +114,7 @@ pub(crate) fn describe(address: SocketAddr, ready: &Ready) -> String {
     }
 }
 
-/// Looks once. `abandoned` is asked while an answer is awaited, and true ends the look early.
+/// Probes once. `abandoned` is checked while waiting for an answer, and true ends the probe early.
 pub(crate) fn look(address: SocketAddr, wanted: Wanted<'_>, abandoned: &mut dyn FnMut() -> bool) -> Seen {
     let path = match wanted.ready {
         Ready::Tcp => return connected(address).err().unwrap_or(Seen::Ready),
@@ -122,7 +123,7 @@ pub(crate) fn look(address: SocketAddr, wanted: Wanted<'_>, abandoned: &mut dyn 
     };
     let accepts = |status| wanted.response.accepts(status);
     match get(address, "/", accepts, abandoned) {
-        // A service may have nothing but errors there.
+        // A service may have only errors there.
         Seen::Status(..) if path != "/" => get(address, path, accepts, abandoned),
         seen => seen,
     }
@@ -134,22 +135,23 @@ fn connected(address: SocketAddr) -> Result<TcpStream, Seen> {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Err(Seen::Refused),
         Err(error) => return Err(Seen::other(format!("but could not connect: {error}"))),
     };
-    // Where nobody listens, TCP may by chance connect a port of the ephemeral range to itself.
+    // If no process listens, TCP may by chance connect a port of the ephemeral range to itself.
     if stream.local_addr().is_ok_and(|local| local == address) {
         return Err(Seen::Refused);
     }
     Ok(stream)
 }
 
-/// Whether a socket in the file system is listened on. One that accepts nothing lets nobody wait: such sockets have no time limit.
+/// Checks that a unix socket is listened on. It does not wait for a socket that accepts nothing, because such
+/// sockets have no timeout.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn reach_socket(path: &Path) -> io::Result<()> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     match connect(&socket, &SocketAddrUnix::new(path)?) {
-        // As many wait as may.
+        // The backlog is full.
         Err(Errno::AGAIN) => Ok(()),
         connected => Ok(connected?),
     }
@@ -192,7 +194,7 @@ fn get(
     }
 }
 
-/// Reads more of a response whose body may say why a service is not ready.
+/// Reads more of a response whose body may explain why a service is not ready.
 fn read_rest(stream: &mut TcpStream, answer: &mut Vec<u8>) {
     let (deadline, mut buffer) = (Instant::now() + REST_TIMEOUT, [0; 512]);
     while answer.len() < RESPONSE_BYTES_MAX && Instant::now() < deadline {
@@ -230,7 +232,7 @@ fn judge(answer: &[u8], accepts: impl Fn(u16) -> bool) -> Seen {
     }
 }
 
-/// The beginning of a response's body on one line; empty if it is not text.
+/// The beginning of a response's body on one line. Empty if it is not text.
 fn first_words(answer: &[u8]) -> String {
     let text = String::from_utf8_lossy(answer);
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return String::new() };
@@ -243,7 +245,7 @@ fn first_words(answer: &[u8]) -> String {
         return String::new();
     }
     let is_cut = answer.len() >= RESPONSE_BYTES_MAX && body.trim().lines().nth(1).is_none();
-    // Where reading stopped is no end either.
+    // Reading may also have stopped in the middle.
     if is_cut { cut_end(&format!("{line}…"), BODY_CHARS_MAX) } else { cut_end(line, BODY_CHARS_MAX) }
 }
 

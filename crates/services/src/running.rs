@@ -1,6 +1,6 @@
-//! One service from its start to its end, in Proofload's hands.
+//! One service from its start to its end.
 //!
-//! Starting waits until the service is ready; dropping stops it. What to do with it in between is the lab's business.
+//! Starting waits until the service is ready. Dropping stops it. The lab decides what happens in between.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -27,51 +27,52 @@ use crate::sample::{Meter, ProcessThreads, Sample, Tree, peak_bytes};
 use crate::sight::{Door, Listening};
 use crate::{Placement, Ports, Warden};
 
-/// How long a warden may take to start a process. Milliseconds, unless the machine is on its knees.
+/// Timeout for a warden to start a process. It takes milliseconds unless the machine is overloaded.
 const START_PATIENCE: Duration = Duration::from_secs(20);
-/// Time between two questions to a container engine.
+/// Poll interval for the container engine.
 const ENGINE_LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// The status with which an engine's command ends whose container was ended by SIGKILL.
+/// Exit status of an engine's command whose container was ended by SIGKILL.
 const KILLED: i32 = 128 + libc::SIGKILL;
-/// Time between two looks at whether a service is ready.
+/// Poll interval for readiness.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// A service that was started and became ready. Dropping it stops it.
+/// A service that was started and became ready. It is stopped on drop.
 #[derive(Debug)]
 pub struct Running {
-    /// Its name in the experiment.
+    /// Name in the experiment.
     pub name: String,
-    /// Number of its first process.
+    /// Number of the root process.
     pub pid: u32,
-    /// Where it listens.
+    /// Address on which it listens.
     pub address: SocketAddr,
-    /// Where it was found, if it listens neither on PORT nor where it was found when it was started before.
+    /// How its address was found, if it listens neither on PORT nor where an earlier start found it.
     pub found: Option<Found>,
-    /// Further ports that it listened on when it became ready, in order.
+    /// Other ports on which it listened when it became ready, in order.
     pub other_ports: Vec<u16>,
-    /// The port that it was given.
+    /// The port assigned to it.
     pub(crate) given: u16,
-    /// The image that it was made from, by its digest; `None` for a service that is no container.
+    /// Digest of its image. `None` if it is no container.
     pub image: Option<String>,
     command: String,
     pub(crate) link: Link,
-    /// Where the agents in its Node.js processes are asked; `None` where none were loaded. Their folder stays until the link has ended the
-    /// service.
+    /// Endpoint for the agents in its Node.js processes. `None` if no agents were loaded. The folder stays
+    /// until the link has ended the service.
     pub agent: Option<AgentHost>,
     meter: Meter,
     crew: Crew,
-    /// Where it answered when it became ready.
+    /// Sockets that answered when it became ready.
     pub(crate) door: Door,
     pub(crate) container: Option<Pack>,
-    /// The first process of each container that it has, and its control group.
+    /// The root process of each of its containers, and its control group.
     containers: Vec<(ProcessId, ControlGroup)>,
 }
 
-/// Starts a service and waits until it is ready: it accepts connections or answers its path with 2xx, the socket is its
-/// own, and all its workers are there and idle. `cancelled` is asked about every 10 ms, of idle workers every 100 ms.
+/// Starts a service and waits until it is ready. A ready service accepts connections or answers its path with
+/// 2xx, the socket belongs to it, and all its workers are there and idle. `cancelled` is checked every 10 ms,
+/// and every 100 ms while waiting for idle workers.
 ///
 /// # Errors
-/// Every way in which that can fail; then nothing of the service is left.
+/// Any failure. Then nothing of the service is left.
 pub fn start(
     warden: &Warden,
     service: &Service,
@@ -117,7 +118,7 @@ pub fn start(
         other_ports: Vec::new(),
         given: port,
     };
-    // On an error it is dropped here, and so stopped.
+    // Dropping stops the service, so an early return cleans up.
     let begin = Instant::now();
     running.wait_container(service, &spec.cpus, cancelled)?;
     let wanted = Wanted { ready: &service.ready, response: &placement.ready_response };
@@ -135,30 +136,30 @@ impl Running {
         self.link.pid()
     }
 
-    /// CPU time that the warden has used itself, by keeping the service's output for example, in nanoseconds.
+    /// CPU time of the warden itself, for example for copying the service's output, in nanoseconds.
     pub fn warden_cpu_ns(&self) -> u64 {
         cpu_ns(self.link.pid()).unwrap_or(0)
     }
 
-    /// How it ended, if it has: all its processes, or the first one with a failure.
+    /// How it ended, if it has: all its processes, or the root process with a failure.
     pub fn exited(&mut self) -> Option<Exit> {
         self.link.news().end()
     }
 
-    /// What it has used so far.
+    /// Resources used so far.
     pub fn sample(&mut self) -> Sample {
         let (sample, processes) = self.meter.sample();
         self.link.kin.remember(&processes);
         sample
     }
 
-    /// Peak resident memory of its processes in bytes, pages that they share counted once: see `sample.rs`. It takes milliseconds
-    /// a process, in which they are held up.
+    /// Peak resident memory of its processes in bytes. Shared pages count once, see `sample.rs`. Reading
+    /// takes milliseconds for each process, and stalls it.
     pub fn peak_memory(&self) -> u64 {
         peak_bytes(&self.alive())
     }
 
-    /// Its processes and what each of their threads has used so far, parents first.
+    /// Its processes with the use of each thread so far, parents first.
     pub fn threads(&self) -> Vec<ProcessThreads> {
         self.alive().iter().map(ProcessThreads::of).collect()
     }
@@ -168,16 +169,16 @@ impl Running {
         self.link.tail()
     }
 
-    /// Lets all its threads run on these processors only, and all that they start later.
+    /// Restricts all its current and future threads to these processors.
     ///
     /// # Errors
-    /// If the kernel refuses, or the container engine.
+    /// If the kernel or the container engine refuses.
     pub fn confine(&self, cpus: &[usize]) -> Result<(), Error> {
         if let Some(container) = &self.container {
             return container.confine(cpus);
         }
         let mut confined = HashSet::new();
-        // A thread that starts meanwhile has the processors of the thread that started it: looks again until there is no new one.
+        // A new thread inherits the processors of its creator. Repeats until no new thread appears.
         loop {
             let ids = self.alive().into_iter().flat_map(|stat| threads(stat.id.pid));
             let new: Vec<u32> = ids.filter(|thread| confined.insert(*thread)).collect();
@@ -194,23 +195,24 @@ impl Running {
         }
     }
 
-    /// Asks it to end, without waiting: to stop several services at once, call this for each before [`Running::stop`].
+    /// Asks it to stop, without waiting. To stop several services at once, call this for each before
+    /// [`Running::stop`].
     pub fn begin_stop(&mut self) {
         self.link.tell(Order::Stop);
     }
 
-    /// Stops it: SIGTERM to all its processes, SIGKILL after its `stop_timeout`; waits until none is left.
+    /// Stops it: SIGTERM to all its processes, SIGKILL after its `stop_timeout`. Waits until none is left.
     pub fn stop(mut self) -> Stopped {
         if let Some(report) = self.link.stop() {
             return report;
         }
-        // The warden was killed. The log has what it wrote until then, and nobody counted.
+        // The warden was killed. The log has the output up to then, without counts.
         let left = self.link.news().closed.take().unwrap_or_default();
         let leftovers = left.iter().map(|id| Leftover::of(id.pid)).collect();
         Stopped { exit: Some(Exit::WithWarden), leftovers, ..Stopped::default() }
     }
 
-    /// Those of its processes that have not ended.
+    /// Its processes that have not ended.
     pub(crate) fn alive(&self) -> Vec<Stat> {
         let mut processes = self.meter.tree.processes();
         self.link.kin.remember(&processes);
@@ -218,7 +220,7 @@ impl Running {
         processes
     }
 
-    /// Waits until the engine has started all containers, and turns to those.
+    /// Waits until the engine has started all containers, and switches to these.
     fn wait_container(
         &mut self,
         service: &Service,
@@ -267,7 +269,7 @@ impl Running {
                 last_seen = self.look_elsewhere(&mut search, service, (wanted, waited), &mut abandoned)?;
             }
             if last_seen != Seen::Ready {
-                // The end of the service need not be waited for.
+                // Returns early if the service ends.
                 self.link.wait(LOOK_AGAIN, |news| news.end());
             }
         }
@@ -298,9 +300,9 @@ impl Running {
                 error.help("a service must stay; one that goes to the background must leave a process behind")
             }
             Exit::Signal(libc::SIGKILL) => error.help(NO_MEMORY),
-            // So an engine's command tells of it.
+            // An engine's command reports it with this status.
             Exit::Status(KILLED) if self.container.is_some() => error.help(NO_MEMORY),
-            // The flag of Node.js 20 has another beginning.
+            // The flag begins differently in Node.js 20.
             Exit::Status(1) if self.agent.is_some() && self.command.contains("-permission") => {
                 let flag = format!("--allow-fs-read={}/proofload-*", std::env::temp_dir().display());
                 let lacks = "where Node.js has --permission it may not read the agent that profiles it";
@@ -322,24 +324,25 @@ impl Running {
     }
 }
 
-// The workers of a service: whether all are there when it is started, and whether any is gone later.
+// The workers of a service: whether all are there at the start, and whether any has ended later.
 //
-// A worker is a process that serves beside others of its kind: one of a cluster of Node.js, whoever started that, or the
-// process that PM2 started. They are counted, never believed. It must not touch them.
+// A worker is one of several processes that serve: a worker of a Node.js cluster, however it was started, or
+// a process that PM2 started. Workers are counted, not taken from what the service reports. This module must
+// not signal them.
 
-/// In the environment of each worker that the cluster module of Node.js starts. It takes it out of `process.env`, so
-/// that it is in no child of theirs.
+/// In the environment of each worker that the cluster module of Node.js starts. Node.js removes it from
+/// `process.env`, so that no child inherits it.
 const OF_CLUSTER: &str = "NODE_UNIQUE_ID";
-/// In the environment of what PM2 starts, and of all its children.
+/// In the environment of every process that PM2 starts, and of its children.
 const OF_PM2: &str = "pm_id";
 
-/// A service is idle once its processes were busy for at most so long in this time, and is not waited for any longer than
-/// that.
+/// A service is idle if its processes were busy for at most this CPU time within this period. The wait has a
+/// limit.
 const IDLE_BUSY_NS: u64 = 10_000_000;
 const IDLE_FOR: Duration = Duration::from_millis(100);
 const IDLE_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Which workers a service is to have, and which it had when it became ready.
+/// Expected workers of a service, and the workers at the time it became ready.
 #[derive(Debug)]
 struct Crew {
     launcher: Launcher,
@@ -348,16 +351,18 @@ struct Crew {
 }
 
 impl Running {
-    /// Workers that it had when it became ready; `None` where it has none that can be told from its other processes.
+    /// Number of workers when it became ready. `None` if workers cannot be distinguished from other
+    /// processes.
     pub fn workers(&self) -> Option<u32> {
         u32::try_from(self.crew.seen.len()).ok().filter(|workers| *workers > 0)
     }
 
-    /// How many of them are gone, also if others have taken their places; of a project how many containers were started again, and of what
-    /// starts a program again, such as nodemon, whether it did.
+    /// Number of those workers that have ended, also if others replaced them. For a Compose project: number
+    /// of containers that were restarted. For a tool that restarts a program, such as nodemon: whether it
+    /// did.
     pub fn workers_lost(&self) -> u32 {
         let lost = self.crew.seen.iter().filter(|worker| !worker.is_alive()).count();
-        // One that has only ended did what it was to do, as what prepares a database.
+        // A container that only ended has done its work, for example preparing a database.
         let again =
             |(first, group): &&(ProcessId, ControlGroup)| !first.is_alive() && !group.members().is_empty();
         let again = self.containers.iter().filter(again).count();
@@ -365,8 +370,8 @@ impl Running {
         u32::try_from(lost.max(again).max(anew)).unwrap_or(u32::MAX)
     }
 
-    /// Waits until all its workers are there. A server deals connections to its workers when they are opened, so one that
-    /// comes later never gets any.
+    /// Waits until all workers are there. Connections are distributed to workers when they are opened, so a
+    /// late worker never gets any.
     fn wait_workers(
         &mut self,
         begin: Instant,
@@ -376,7 +381,7 @@ impl Running {
         loop {
             let (found, needed) = self.count_workers();
             if found.len() >= needed {
-                // Of one that had to be there it is known that it is: it answered.
+                // A service that needs one worker has answered, so the worker is there.
                 if needed != 1 && !found.is_empty() {
                     self.wait_idle(cancelled)?;
                 }
@@ -394,8 +399,9 @@ impl Running {
         }
     }
 
-    /// The workers that there are, and how many there must be. A program that is started as it is may make its processes in its own way,
-    /// which we do not know; where it makes a cluster, it is one of as many as it was told.
+    /// Returns the current workers, and the minimum number. A program that is started directly may create
+    /// processes in an unknown way. If it creates a cluster, it is expected to have the configured number of
+    /// workers.
     fn count_workers(&self) -> (Vec<ProcessId>, usize) {
         let Crew { launcher, wanted, .. } = self.crew;
         let word = match launcher {
@@ -407,15 +413,14 @@ impl Running {
         };
         let bearers: Vec<Stat> = self.alive().into_iter().filter(has_it).collect();
         let numbers: HashSet<u32> = bearers.iter().map(|stat| stat.id.pid).collect();
-        // What PM2's process starts inherits its variable.
+        // Children of a process that PM2 started inherit its variable.
         let found = bearers.iter().filter(|stat| !numbers.contains(&stat.ppid));
         let found: Vec<ProcessId> = found.map(|stat| stat.id).collect();
         let wanted = wanted.filter(|_| launcher.makes_workers() || !found.is_empty());
         (found, wanted.map_or(0, |wanted| wanted as usize))
     }
 
-    /// Waits until workers that have only just begun are done with loading their program, and whoever started them with
-    /// doing so.
+    /// Waits until workers have loaded their program, and their parent has finished starting them.
     fn wait_idle(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
         let begin = Instant::now();
         let mut before = self.busy_ns();
@@ -431,7 +436,8 @@ impl Running {
         Ok(())
     }
 
-    /// CPU time that its processes have used or waited for: on a busy machine one that has much to do may get to nothing.
+    /// CPU time that its processes have used or waited for. On a busy machine a process with much work may
+    /// get no CPU.
     pub(crate) fn busy_ns(&self) -> u64 {
         let busy_ns = |pid| {
             let waited_ns = thread_cpu_and_wait_ns(pid, pid).map_or(0, |(_, waited_ns)| waited_ns);

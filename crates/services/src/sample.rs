@@ -1,13 +1,15 @@
-//! What a service's tree has used so far: CPU, waiting for CPU, memory, switches, reading from storage.
+//! Resource use of a service's process tree: CPU, run-queue delay, memory, context switches, storage reads.
 //!
-//! Two samples around a slice give the slice's share. It reads; it never waits and never judges.
+//! The difference of two samples around a slice is the slice's share. This module only reads. It never waits
+//! or judges.
 //!
-//! **CPU time** comes from a control group where one could be made, and no process has left it ([`CpuSource::Group`]): it
-//! misses nothing. Elsewhere ([`CpuSource::Processes`]) it is, over all processes of the tree, their own time (their CPU
-//! clock, ns) plus that of their children that have ended (`cutime` and `cstime` of `/proc/PID/stat`). What that loses: up
-//! to two clock ticks (20 ms) for each process that has ended children, and all of the time of children whose parent
-//! ignores SIGCHLD. A tree that starts and ends no processes during a slice loses nothing. Either way the share of a thread
-//! running this moment is up to a scheduler tick (1 to 10 ms) old.
+//! **CPU time** comes from a control group if one could be created and no process has left it
+//! ([`CpuSource::Group`]). A group misses nothing. Otherwise ([`CpuSource::Processes`]) it is the sum over
+//! all processes of the tree: their own time (their CPU clock, ns) plus the time of their ended children
+//! (`cutime` and `cstime` of `/proc/PID/stat`). This loses up to two clock ticks (20 ms) for each process
+//! with ended children, and all time of children whose parent ignores SIGCHLD. A tree that starts and ends no
+//! processes during a slice loses nothing. With either source, the share of a running thread is up to a
+//! scheduler tick (1 to 10 ms) old.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -21,66 +23,66 @@ use serde::{Deserialize, Serialize};
 
 use crate::marker;
 
-/// Where [`Sample::cpu_ns`] is from; the module says what each may miss.
+/// Source of [`Sample::cpu_ns`]. The module documentation lists what each source may miss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CpuSource {
     /// A control group of the tree.
     Group,
-    /// The clocks and accounts of its processes.
+    /// The CPU clocks and `/proc` accounts of its processes.
     Processes,
 }
 
-/// What a tree has used from its start to a moment, and what it holds then.
+/// Resources that a tree used from its start to a moment, and holds at that moment.
 ///
-/// Sums over all processes. Figures of what was used never decrease.
+/// Sums over all processes. Cumulative values never decrease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// CPU time, user and system, of all threads there are or were.
+    /// CPU time, user and system, of all current and ended threads.
     pub cpu_ns: u64,
-    /// Where that is from.
+    /// Source of the CPU time.
     pub cpu_source: CpuSource,
-    /// Time that threads were ready to run and waited for a CPU. Of ended threads what the last sample saw; 0 on kernels
-    /// without CONFIG_SCHED_INFO.
+    /// Time that threads were runnable and waited for a CPU. Ended threads count with their last sampled
+    /// value. 0 on kernels without CONFIG_SCHED_INFO.
     pub run_delay_ns: u64,
-    /// Switches away from a thread that waited for something. Of ended threads as above.
+    /// Context switches away from a thread that waited. Ended threads count with their last sampled value.
     pub switches_voluntary: u64,
-    /// Switches away from a thread that would have run on. Of ended threads as above.
+    /// Context switches away from a runnable thread. Ended threads count with their last sampled value.
     pub switches_involuntary: u64,
     /// Page faults that had to read from disk.
     pub major_faults: u64,
-    /// Bytes that were fetched from storage: what the page cache had is not among them. 0 where they may not be read.
+    /// Bytes fetched from storage, without reads served by the page cache. 0 if they may not be read.
     pub read_bytes: u64,
-    /// Time for which quotas held it back that are its own: those around Proofload are the machine's.
+    /// Time throttled by the tree's own CPU quotas. Quotas around Proofload count for the machine.
     #[serde(default)]
     pub throttled_ns: u64,
-    /// Resident memory. Pages that processes share count for each of them.
+    /// Resident memory. Pages shared by several processes count once for each of them.
     pub rss_bytes: u64,
-    /// Processes.
+    /// Number of processes.
     pub processes: u32,
-    /// Threads of them all.
+    /// Number of threads of all processes.
     pub threads: u32,
-    /// CPU time of the processes there are, each with its ended threads and without its children: the [`BY_PROCESS_MAX`] that
-    /// used most, those first.
+    /// CPU time of each current process, with its ended threads and without its children. Limited to the
+    /// [`BY_PROCESS_MAX`] processes with the most CPU time, busiest first.
     pub cpu_by_process: Vec<ProcessCpu>,
 }
 
-/// Processes of a tree whose CPU time is told one by one, at most.
+/// Maximum number of processes of a tree whose CPU time is reported individually.
 pub const BY_PROCESS_MAX: usize = 64;
 
 /// CPU time of one process since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessCpu {
-    /// Who it is.
+    /// The process.
     pub id: ProcessId,
-    /// User and system time of all threads that it has or had, in nanoseconds.
+    /// User and system time of all its threads, including ended ones, in nanoseconds.
     pub cpu_ns: u64,
 }
 
 impl Sample {
-    /// CPU time that each process has used since an earlier sample of the same tree, the busiest first, without those that used
-    /// none. At least so much: of a process that the earlier sample left out for others that had used more, what it had at
-    /// most is taken off.
+    /// Returns the CPU time of each process since an earlier sample of the same tree, busiest first, without
+    /// idle processes. The value is a lower bound: for a process that the earlier sample omitted, its largest
+    /// possible earlier value is subtracted.
     pub fn cpu_by_process_since(&self, earlier: &Sample) -> Vec<u64> {
         let before = &earlier.cpu_by_process;
         let unlisted_ns = match before.last() {
@@ -97,7 +99,7 @@ impl Sample {
     }
 }
 
-/// What a thread has counted so far, or several together.
+/// Counters of one thread, or the sum of several threads.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counters {
     run_delay_ns: u64,
@@ -105,19 +107,19 @@ struct Counters {
     involuntary: u64,
 }
 
-/// Which processes a service has.
+/// The set of processes that belong to a service.
 #[derive(Debug, Clone)]
 pub(crate) enum Tree {
-    /// All below a warden, which itself is not part of it, and the group that counts them.
+    /// All descendants of a warden, without the warden, and the control group that counts them.
     Below(u32, Option<ControlGroup>),
-    /// Those in the control groups of containers.
+    /// All processes in the control groups of containers.
     In(Vec<ControlGroup>),
-    /// These and all below them.
+    /// These processes and all their descendants.
     From(Vec<ProcessId>),
 }
 
 impl Tree {
-    /// They, parents first as far as they are below a warden.
+    /// Returns the processes. Below a warden, parents come first.
     pub fn processes(&self) -> Vec<Stat> {
         match self {
             Tree::Below(warden, _) => process::descendants(*warden),
@@ -133,7 +135,7 @@ impl Tree {
         }
     }
 
-    /// The groups that count its CPU time; none where no group does.
+    /// Control groups that count the CPU time. Empty if there is none.
     fn groups(&self) -> &[ControlGroup] {
         match self {
             Tree::Below(_, group) => group.as_slice(),
@@ -142,25 +144,25 @@ impl Tree {
         }
     }
 
-    /// The parent of orphans, on whose account those are that ended.
+    /// The parent of orphans, whose `/proc` account includes the ended ones.
     fn warden(&self) -> Option<u32> {
         if let Tree::Below(warden, _) = self { Some(*warden) } else { None }
     }
 }
 
-/// Makes samples of one tree, and remembers what ended threads had counted.
+/// Samples one tree, and keeps the counters of ended threads.
 #[derive(Debug)]
 pub(crate) struct Meter {
     pub tree: Tree,
-    /// What each group had counted when it was last read, and before it was made anew, in nanoseconds.
+    /// For each group: its last reading, and the time counted before it was created again, in nanoseconds.
     groups: Vec<(Option<u64>, u64)>,
-    /// By process and thread number.
+    /// Counters by process and thread number.
     living: HashMap<(u32, u32), Counters>,
     ended: Counters,
     cpu_ns: u64,
     major_faults: u64,
     read_bytes: u64,
-    /// Where the kernel tells whether a quota of its own held it back.
+    /// Files in which the kernel reports throttling by the tree's own quotas.
     quota_files: Vec<PathBuf>,
     throttled_ns: u64,
 }
@@ -173,25 +175,25 @@ impl Meter {
         Self { tree, groups, living, ended, cpu_ns, major_faults, read_bytes, quota_files, throttled_ns }
     }
 
-    /// Looks from now on at quotas, too: those around the processes that there are, and not around us.
+    /// Starts to track CPU quotas that apply to the current processes and not to Proofload.
     pub fn watch_quotas(&mut self) {
         let pids: Vec<u32> = self.tree.processes().iter().map(|stat| stat.id.pid).collect();
         self.quota_files = quota_files_beside(&pids);
     }
 
-    /// Counts by processes from now on where one of them is not in the group that is to count them: what starts a container, or
-    /// `systemd-run --scope`, gives it one of its own.
+    /// Switches to counting by processes if a process is not in the group that should count it. Tools that
+    /// start a container, and `systemd-run --scope`, move a process into another group.
     pub fn check_group(&mut self) {
         let Tree::Below(warden, Some(group)) = &self.tree else { return };
         let (processes, members) = (self.tree.processes(), group.members());
-        // One that has ended in between has not left.
+        // A process that ended in between has not left the group.
         let has_left = |stat: &Stat| !members.contains(&stat.id.pid) && stat.id.is_alive();
         if processes.iter().any(has_left) {
             self.tree = Tree::Below(*warden, None);
         }
     }
 
-    /// Samples, and says which processes there are.
+    /// Takes a sample. Also returns the current processes.
     pub fn sample(&mut self) -> (Sample, Vec<Stat>) {
         let group_ns = self.group_ns();
         let processes = self.tree.processes();
@@ -218,7 +220,8 @@ impl Meter {
         (sample, processes)
     }
 
-    /// What all groups have counted. That of a container goes when it ends, and begins at nothing when it is started again.
+    /// Sum of all groups' counters. A container's group disappears when the container ends, and starts at
+    /// zero when it is started again.
     fn group_ns(&mut self) -> Option<u64> {
         let groups = self.tree.groups();
         self.groups.resize(groups.len(), (None, 0));
@@ -232,8 +235,9 @@ impl Meter {
         sum_ns
     }
 
-    /// Sums CPU time and faults of the processes, and of those that ended. The account of an ended child is its
-    /// parent's once the parent has waited for it; the warden is the parent of orphans. Gives the busiest processes.
+    /// Sums CPU time and major faults of current and ended processes, and returns the busiest processes. An
+    /// ended child is added to its parent's account after the parent has waited for it. The warden is the
+    /// parent of orphans.
     fn account(&mut self, processes: &[Stat], group_ns: Option<u64>) -> Vec<ProcessCpu> {
         let own = |stat: &Stat| process::cpu_ns(stat.id.pid).unwrap_or_else(|| ticks_to_ns(stat.cpu_ticks));
         let own = |stat: &Stat| ProcessCpu { id: stat.id, cpu_ns: own(stat) };
@@ -244,7 +248,7 @@ impl Meter {
         let cpu_ns = own.iter().map(|process| process.cpu_ns).sum::<u64>() + of_children;
         let faults = processes.iter().map(|stat| stat.major_faults).sum::<u64>()
             + parents().map(|stat| stat.children_major_faults).sum::<u64>();
-        // A process between its end and its parent's account is in neither for a moment.
+        // An ended process is in no account until its parent has waited for it.
         self.cpu_ns = self.cpu_ns.max(group_ns.unwrap_or(cpu_ns));
         self.major_faults = self.major_faults.max(faults);
         own.sort_by_key(|process| std::cmp::Reverse(process.cpu_ns));
@@ -252,14 +256,15 @@ impl Meter {
         own
     }
 
-    /// Bytes fetched from storage by all processes there are and were: the kernel adds those of an ended child to its parent when that
-    /// has waited for it, as it does with CPU time. The warden fetches nothing once it runs.
+    /// Bytes fetched from storage by all current and ended processes. As with CPU time, the kernel adds an
+    /// ended child to its parent when the parent has waited for it. The warden reads nothing from storage
+    /// once it runs.
     fn fetched(&self, processes: &[Stat]) -> u64 {
         let pids = processes.iter().map(|stat| stat.id.pid).chain(self.tree.warden());
         pids.map(|pid| number(&text(pid, "io"), "read_bytes")).sum()
     }
 
-    /// Sums what threads count, ended ones as they were last seen.
+    /// Sums the counters of all threads. Ended threads count with their last value.
     fn count(&mut self, processes: &[Stat]) -> Counters {
         let mut now = HashMap::with_capacity(self.living.len());
         for pid in processes.iter().filter(|stat| stat.is_alive()).map(|stat| stat.id.pid) {
@@ -267,7 +272,7 @@ impl Meter {
                 let Some(counters) = Counters::of(pid, thread) else { continue };
                 let before = self.living.remove(&(pid, thread)).unwrap_or_default();
                 if counters.voluntary < before.voluntary || counters.run_delay_ns < before.run_delay_ns {
-                    // The number belongs to a later thread now.
+                    // The number belongs to a newer thread.
                     self.ended = self.ended.plus(before);
                 }
                 now.insert((pid, thread), counters);
@@ -280,7 +285,7 @@ impl Meter {
 }
 
 impl Counters {
-    /// `None`: the thread has ended.
+    /// Returns `None` if the thread has ended.
     fn of(pid: u32, thread: u32) -> Option<Self> {
         let (_, run_delay_ns) = process::thread_cpu_and_wait_ns(pid, thread)?;
         let status = text(pid, &format!("task/{thread}/status"));
@@ -298,66 +303,68 @@ impl Counters {
     }
 }
 
-/// Peak resident memory of these processes in bytes, in which pages that they share count once.
+/// Peak resident memory of these processes in bytes. Pages that they share count once.
 ///
-/// The kernel keeps the peak of each process (`VmHWM`), and in it every resident page, shared or not. Workers of one program share
-/// its text, some 40 MB of a Node.js process of 55 MB: summed up, four workers would seem to need twice what they need. The
-/// proportional size (PSS) divides a page among all who map it, also among trees of other variants that happen to live at the
-/// same time, so that it depends on them. So here:
+/// The kernel keeps the peak of each process (`VmHWM`), which includes every resident page, shared or not.
+/// Workers of one program share its text, some 40 MB of a Node.js process of 55 MB: the plain sum of four workers
+/// would be twice their actual use. The proportional size (PSS) divides a page among all processes that map it.
+/// These include trees of other variants that run at the same time, so the PSS depends on them. Therefore:
 ///
 /// ```text
 ///   for each program:  Σ (peak − shared)  +  the largest shared     over its processes; shared: now, of `smaps_rollup`
 /// ```
-/// Exact for one process, and for processes that share all with one another. Pages shared by different programs (the C library)
-/// count for each program. Each process's peak counts whenever it was, and those of ended processes are not known any more. It
-/// takes milliseconds a process, so it is not for a measurement.
+/// The result is exact for one process, and for processes that share all their pages with one another. Pages
+/// shared by different programs (the C library) count for each program. Each process counts with its peak at any
+/// time. Peaks of ended processes are lost. Reading takes milliseconds for each process, so it is not done during a
+/// measurement.
 pub(crate) fn peak_bytes(processes: &[Stat]) -> u64 {
     let mut programs: BTreeMap<Option<PathBuf>, Vec<(u64, u64)>> = BTreeMap::new();
     for pid in processes.iter().filter(|stat| stat.is_alive()).map(|stat| stat.id.pid) {
-        // A program that may not be known shares with those that may not be known either.
+        // A program that may not be read is taken to share with all others that may not be read.
         let held = held_kb(&text(pid, "status"), &text(pid, "smaps_rollup"));
         programs.entry(process::program(pid)).or_default().push(held);
     }
     programs.values().map(|held| together_kb(held) * 1024).sum()
 }
 
-/// The peak of a process, and what of it others map as well; 0 where the kernel does not say.
+/// Returns a process's peak, and the part of its memory that others map as well. 0 if the kernel does not
+/// report it.
 fn held_kb(status: &str, rollup: &str) -> (u64, u64) {
     let peak = number(status, "VmHWM");
-    // The two are counted in different ways; what is shared cannot be more than all.
+    // The two values are counted differently. The shared part cannot exceed the total.
     (peak, (number(rollup, "Shared_Clean") + number(rollup, "Shared_Dirty")).min(peak))
 }
 
-/// Of processes of one program.
+/// Combined peak of processes of one program.
 fn together_kb(held: &[(u64, u64)]) -> u64 {
     let private: u64 = held.iter().map(|(peak, shared)| peak - shared).sum();
     private + held.iter().map(|(_, shared)| *shared).max().unwrap_or(0)
 }
 
-// A service's processes as people know them, and signals to single ones.
+// Descriptions of a service's processes, and signals to single processes.
 
-/// What a process is and what it was started with.
+/// A process and its start parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessInfo {
-    /// Who it is.
+    /// The process.
     pub id: ProcessId,
-    /// Number of its parent.
+    /// Process number of its parent.
     pub ppid: u32,
-    /// Its arguments, the program first, without empty ones at the end; what is not UTF-8 is replaced. A program may
-    /// have overwritten them with a title of its own.
+    /// Arguments, the program first, without trailing empty ones. Bytes that are not UTF-8 are replaced. A
+    /// program may have overwritten its arguments with a title.
     pub argv: Vec<String>,
-    /// Those of the variables asked for that its environment had when it was started.
+    /// The requested variables that were in its environment when it was started.
     pub environ: BTreeMap<String, String>,
-    /// Whether Proofload's marker is in its environment, and that environment whole. Without it a variable that is missing proves
-    /// nothing: the process was started with an environment of its own, or wrote its title over it as nginx does, or is another
-    /// user's.
+    /// Whether Proofload's marker is in the environment, so that the environment is complete. Without the
+    /// marker a missing variable proves nothing: the process may have been started with another environment,
+    /// may have overwritten it with its title as nginx does, or may belong to another user.
     pub marked: bool,
-    /// The CPUs it may run on.
+    /// CPUs that the process may run on.
     pub cpus: Vec<usize>,
 }
 
 impl ProcessInfo {
-    /// All that can be said of a process, with those of `variables` that it was given.
+    /// Describes a process, including the requested `variables` of its environment.
     pub(crate) fn of(stat: &Stat, variables: &[&str]) -> ProcessInfo {
         let pid = stat.id.pid;
         let all = Environ::read(pid).unwrap_or_default();
@@ -372,49 +379,52 @@ impl ProcessInfo {
     }
 }
 
-/// A number as system calls take it.
+/// Converts a process number to the type of system calls.
 pub(crate) fn pid_of(number: u32) -> Option<Pid> {
     i32::try_from(number).ok().and_then(Pid::from_raw)
 }
 
-/// Sends `signal` to this very process; a later one of the same number gets nothing. Whether it was sent.
+/// Sends `signal` to this process, and returns whether it was sent. A newer process with the same number gets
+/// nothing.
 ///
-/// The descriptor is opened first and the start compared after, so that the process compared is the one signalled.
+/// The descriptor is opened before the start times are compared, so that the compared process is the
+/// signalled one.
 pub(crate) fn signal(id: ProcessId, signal: Signal) -> bool {
     let Some(pid) = pid_of(id.pid) else { return false };
     let is_it = || ProcessId::of(id.pid) == Some(id);
     match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(descriptor) => is_it() && pidfd_send_signal(descriptor, signal).is_ok(),
-        // Linux before 5.3 and some sandboxes.
+        // Linux before 5.3, and some sandboxes.
         Err(Errno::NOSYS) => is_it() && kill_process(pid, signal).is_ok(),
         Err(_) => false,
     }
 }
 
-// What each thread of a process has used.
+// CPU time of each thread of a process.
 //
-// So the work of a thread pool, of a garbage collector and of a compiler is told apart from that of the main thread, whatever the
-// program is. It reads, and keeps nothing between calls. Of a thread that runs this moment up to a scheduler tick (1 to 10 ms) is missing.
+// It separates the work of a thread pool, a garbage collector or a compiler from the main thread's work, for
+// any program. It reads only, and keeps no state between calls. For a running thread up to a scheduler tick
+// (1 to 10 ms) is missing.
 
-/// What stands for all threads that were there for a part of the time only.
+/// Name of the entry that sums up all threads that existed for only a part of the time.
 pub const ENDED_THREADS: &str = "ended threads";
-/// Less than this between the clock of a process and the sum of its threads is how far apart the two are read.
+/// A smaller difference between the clock of a process and the sum of its threads is reading skew.
 const ENDED_MIN_NS: u64 = 5_000_000;
 
 /// A process and its threads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessThreads {
-    /// Who it is.
+    /// The process.
     pub id: ProcessId,
-    /// Number of its parent.
+    /// Process number of its parent.
     pub parent: u32,
-    /// Name of the file that it runs, such as `node`; empty where it may not be seen.
+    /// File name of its program, such as `node`. Empty if it may not be read.
     pub program: String,
-    /// Its arguments, the program first. A program may have overwritten them with a title of its own.
+    /// Arguments, the program first. A program may have overwritten them with a title.
     pub argv: Vec<String>,
-    /// CPU time that it has used, with its ended threads and without its children.
+    /// CPU time used, with ended threads and without children.
     pub cpu_ns: u64,
-    /// Its threads, by number, and what each has used since its start.
+    /// Threads by number, with their use since their start.
     pub threads: Vec<ThreadUse>,
 }
 
@@ -429,7 +439,7 @@ impl ProcessThreads {
         Self {
             id: stat.id,
             parent: stat.ppid,
-            // As the kernel has it when the file was replaced by a newer one.
+            // The kernel appends this when the file was replaced by a newer one.
             program: name.trim_end_matches(" (deleted)").to_owned(),
             argv: process::argv(pid),
             cpu_ns: process::cpu_ns(pid).unwrap_or(0),
@@ -437,8 +447,9 @@ impl ProcessThreads {
         }
     }
 
-    /// What each thread has used since an `earlier` look at the same process; since its start where there is none. Threads that have
-    /// ended since then, and those that came and went, are one at the end, of number 0, by what the process used beside the others.
+    /// Returns the use of each thread since an `earlier` reading of the same process, or since its start
+    /// without one. Threads that have ended since then, and short-lived ones, are summed up in a last entry
+    /// with number 0. Its value is the process's use minus that of the listed threads.
     pub fn used_since(&self, earlier: Option<&Self>) -> Vec<ThreadUse> {
         let earlier = earlier.filter(|earlier| earlier.id == self.id);
         let before: HashMap<u32, &ThreadUse> =
@@ -454,14 +465,15 @@ impl ProcessThreads {
     }
 }
 
-/// What a thread has used; `None`: it has ended.
+/// Returns a thread's use, or `None` if the thread has ended.
 fn thread_use(pid: u32, id: u32) -> Option<ThreadUse> {
     let (cpu_ns, waited_ns) = process::thread_cpu_and_wait_ns(pid, id)?;
     let name = text(pid, &format!("task/{id}/comm")).trim_end().to_owned();
     Some(ThreadUse { id, name, cpu_ns, waited_ns })
 }
 
-/// What it has used since an earlier look. A thread with less than before is a later one of the same number.
+/// Returns the use since an earlier reading. A thread with less use than before is a newer thread with the
+/// same number.
 fn since(now: &ThreadUse, earlier: Option<&ThreadUse>) -> ThreadUse {
     let earlier = earlier.filter(|earlier| earlier.cpu_ns <= now.cpu_ns);
     let (cpu_ns, waited_ns) = earlier.map_or((0, 0), |earlier| (earlier.cpu_ns, earlier.waited_ns));
@@ -485,7 +497,7 @@ mod tests {
         assert_eq!(node, (55_000, 41_000));
         assert_eq!(together_kb(&[node]), 55_000, "one process holds all that it holds");
         assert_eq!((together_kb(&[node; 4]), together_kb(&[])), (4 * 14_000 + 41_000, 0));
-        // Without a word on sharing every page counts, and nothing is less than nothing.
+        // Without sharing data every page counts, and the shared part never exceeds the total.
         assert_eq!(together_kb(&[held_kb(status, ""); 2]), 2 * 55_000);
         assert_eq!(held_kb("VmHWM: 10 kB\n", rollup), (10, 10));
     }
@@ -514,7 +526,7 @@ mod tests {
     #[test]
     fn a_number_taken_by_a_later_process_is_not_signalled() {
         let me = ProcessId::of(std::process::id()).unwrap();
-        // It would end this test.
+        // A sent signal would end this test.
         assert!(!signal(ProcessId { start_ticks: me.start_ticks + 1, ..me }, Signal::KILL));
     }
 
@@ -532,13 +544,13 @@ mod tests {
     #[test]
     fn threads_that_come_and_go_are_in_what_is_left_over() {
         let before = process(150 * MS, vec![thread(7, 100 * MS), thread(8, 50 * MS)]);
-        // 8 has ended after 30 ms more, 9 came, and another came and went.
+        // Thread 8 ended after 30 ms more, 9 started, and another one started and ended.
         let after = process(400 * MS, vec![thread(7, 200 * MS), thread(9, 60 * MS)]);
         let used = after.used_since(Some(&before));
         let told: Vec<(u32, u64)> = used.iter().map(|thread| (thread.id, thread.cpu_ns / MS)).collect();
         assert_eq!(told, [(7, 100), (9, 60), (0, 90)]);
         assert_eq!((used[2].name.as_str(), used[0].waited_ns), (ENDED_THREADS, 10 * MS));
-        // A process that was not there before counts from its start, and so does a number that was given away again.
+        // A new process counts from its start. So does a thread whose number was reused.
         assert_eq!(after.used_since(None).iter().map(|thread| thread.cpu_ns).sum::<u64>(), 400 * MS);
         let again = process(205 * MS, vec![thread(7, 100 * MS), thread(8, 2 * MS)]);
         assert_eq!(again.used_since(Some(&before))[1].cpu_ns, 2 * MS);

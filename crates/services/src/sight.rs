@@ -1,4 +1,5 @@
-//! What is seen of the processes of services from outside: who they are, and whose sockets answer. Must not: start or signal any.
+//! External view of a service's processes: who they are, and whose sockets listen. This module does not start
+//! or signal any process.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,51 +14,55 @@ use crate::ports::on_port;
 use crate::running::Running;
 use crate::sample::{Meter, ProcessInfo, Sample, Tree, peak_bytes};
 
-// What can be seen of a running service from outside: its processes, and whose sockets listen on its port.
+// External view of a running service: its processes, and the sockets that listen on its port.
 //
-// It reads `/proc` and judges nothing. Sockets are those of the calling thread's network, which has to be the service's.
+// It reads `/proc` and judges nothing. It sees sockets in the network namespace of the calling thread, which
+// has to be the service's.
 
-/// Whose socket answers on a service's port.
+/// Owner of the sockets that answer on a service's port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Listening {
     /// A process of the service.
     Ours,
-    /// Somebody else, also or only: `node server.js (pid 123)`.
+    /// Another process, alone or in addition: `node server.js (pid 123)`.
     Theirs(String),
-    /// The system does not say: `/proc/net/tcp` shows no such socket, or descriptors may not be read.
+    /// Unknown: `/proc/net/tcp` shows no such socket, or descriptors may not be read.
     Unknown,
 }
 
-/// All that can be seen of a service at one moment.
+/// External view of a service at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sight {
-    /// Its processes, parents first.
+    /// Processes, parents first.
     pub processes: Vec<ProcessInfo>,
-    /// Numbers of those of them that hold a socket which listens on its port, on whatever address: in a cluster of Node.js the first
-    /// process, which deals connections to the others.
+    /// Process numbers of the processes with a socket that listens on the service's port, on any address. In
+    /// a Node.js cluster this is the primary process, which distributes connections.
     pub listeners: Vec<u32>,
-    /// Whose socket answers on its port.
+    /// Owner of the sockets that answer on the port.
     pub listening: Listening,
-    /// Ports that a service which does not heed PORT began to listen on after it was ready: it may be that one of these serves.
+    /// Ports on which a service that ignores PORT began to listen after it was ready. One of these may be the
+    /// port that serves.
     #[serde(default)]
     pub late_ports: Vec<u16>,
 }
 
 impl Running {
-    /// Its processes now, parents first, with those of the `variables` that each was started with.
+    /// Returns the current processes, parents first, with the requested `variables` of their start
+    /// environments.
     pub fn processes(&self, variables: &[&str]) -> Vec<ProcessInfo> {
         infos(&self.alive(), variables)
     }
 
-    /// Whose socket answers on its port now. Ports can be shared, so that a stale server may answer every other
-    /// connection: all sockets that a connection can reach have to be the service's.
+    /// Returns the owner of the sockets that answer on the port. Ports can be shared, so a stale server may
+    /// answer every other connection: all sockets that a connection can reach have to belong to the service.
     pub fn listening(&self) -> Listening {
         let listeners = on_port(self.address.port());
         self.owner(&listeners, &held(&self.alive()))
     }
 
-    /// Its processes, as [`Running::processes`] gives them, and who listens on its port, in one look: a millisecond or two.
+    /// Returns the processes as [`Running::processes`] does, and the listeners on the port, in one pass that
+    /// takes a millisecond or two.
     pub fn sight(&self, variables: &[&str]) -> Sight {
         let listeners = on_port(self.address.port());
         let alive = self.alive();
@@ -76,7 +81,7 @@ impl Running {
 
     fn owner(&self, listeners: &[Listener], held: &[Held]) -> Listening {
         if self.container.is_some() {
-            // It listens in a network of its own, or the engine does for it.
+            // It listens in another network namespace, or the engine listens for it.
             return Listening::Unknown;
         }
         let reached = sockets::reached(listeners, self.address.ip());
@@ -84,14 +89,14 @@ impl Running {
         match reached.iter().find(|listener| !ours.contains(&listener.inode)) {
             None if reached.is_empty() => Listening::Unknown,
             None => Listening::Ours,
-            // A process with more rights than we have hides its descriptors: it may well be the one.
+            // A process with more rights than ours hides its descriptors. It may be the owner.
             Some(_) if held.iter().any(|(_, inodes)| inodes.is_none()) => Listening::Unknown,
             Some(stranger) => Listening::Theirs(sockets::owner(stranger)),
         }
     }
 }
 
-/// The sockets by which connections get to a service, and the processes that have them open.
+/// The sockets through which connections reach a service, and the processes that have them open.
 #[derive(Debug, Default)]
 pub(crate) struct Door {
     sockets: Vec<u64>,
@@ -99,7 +104,7 @@ pub(crate) struct Door {
 }
 
 impl Running {
-    /// That of this moment; one without holders where they may not be seen.
+    /// Returns the current sockets. The holders are empty if they may not be read.
     pub(crate) fn door_now(&self) -> Door {
         let reached = sockets::reached(&on_port(self.address.port()), self.address.ip());
         let sockets: Vec<u64> = reached.iter().map(|listener| listener.inode).collect();
@@ -108,20 +113,22 @@ impl Running {
         Door { sockets, holders }
     }
 
-    /// Whether all who answered when it became ready are gone, and with them their sockets: its program was started again. One that goes
-    /// to the background, or gives itself new workers, hands the socket on.
+    /// Whether all processes that answered when the service became ready have ended, and their sockets with
+    /// them: the program was started again. A program that daemonizes or replaces its workers hands the
+    /// socket on.
     pub(crate) fn has_another_door(&self) -> bool {
         let Door { sockets, holders } = &self.door;
         if holders.is_empty() || !holders.iter().all(|id| id.is_gone()) {
             return false;
         }
-        // Of one that has ended altogether its end tells. Who may not be looked at may have been handed the socket.
+        // A service that has ended altogether is detected by its end. A process that may not be read may have
+        // been handed the socket.
         let alive = self.alive();
         !alive.is_empty() && alive.iter().all(|stat| holds(stat, sockets) == Some(false))
     }
 }
 
-/// Whether a process has one of these open; `None`: it may not be looked at.
+/// Whether a process has one of these sockets open. `None` if it may not be read.
 fn holds(stat: &Stat, sockets: &[u64]) -> Option<bool> {
     Some(open_sockets(stat.id.pid)?.iter().any(|inode| sockets.contains(inode)))
 }
@@ -130,50 +137,52 @@ fn infos(alive: &[Stat], variables: &[&str]) -> Vec<ProcessInfo> {
     alive.iter().map(|stat| ProcessInfo::of(stat, variables)).collect()
 }
 
-/// A process, and the sockets that it has open, by inode; `None`: they may not be looked at.
+/// A process and the inodes of its open sockets. `None` if they may not be read.
 type Held = (u32, Option<Vec<u64>>);
 
 fn held(alive: &[Stat]) -> Vec<Held> {
     alive.iter().map(|stat| (stat.id.pid, open_sockets(stat.id.pid))).collect()
 }
 
-// The processes behind an address that somebody else started: found by who listens there, and sampled as a service's are.
+// Processes behind an address that Proofload did not start: found by their listening sockets, and sampled
+// like a service.
 //
-// It sees those whose open files it may read, which are those of the same user. It neither starts nor stops anything.
+// It finds processes whose open files may be read: those of the same user. It neither starts nor stops
+// anything.
 
 const NOBODY: &str = "no process of this machine listens there";
 const NOT_OURS: &str = "whose process listens there may not be read: another user's, or one in a container";
 const FORWARDED: &str =
     "what listens there only forwards (docker-proxy, ssh, kubectl or the like): the service is behind it";
 const ACTIVATED: &str = "systemd listens there, and no service that it has started for that";
-/// Programs that pass connections on. What they use is not what the service uses.
+/// Programs that forward connections. Their resource use is not the service's.
 const FORWARDERS: &str = "docker-proxy rootlesskit rootlessport slirp4netns pasta pasta.avx2 ssh sshd kubectl socat \
     systemd-socket-";
-/// Listens for services that it starts, and is the parent of everything else.
+/// Listens for services that it starts, and is the parent of all other processes.
 const ACTIVATOR: &str = "systemd";
 
-/// Processes that ran already, with all that they start.
+/// Processes that were already running, with all their descendants.
 #[derive(Debug)]
 pub struct Watched {
     meter: Meter,
-    /// Those that listen.
+    /// Processes that listen.
     listening: Vec<u32>,
-    /// The topmost of them.
+    /// The topmost processes.
     roots: Vec<ProcessId>,
 }
 
 impl Watched {
-    /// Those that a connection to `address` reaches.
+    /// Finds the processes that a connection to `address` reaches.
     ///
     /// # Errors
-    /// If nobody listens there, some who do may not be seen, or they only forward.
+    /// If no process listens there, some listeners may not be read, or they only forward.
     pub fn at(address: SocketAddr) -> Result<Watched, &'static str> {
         let listeners = on_port(address.port());
         let reached = sockets::reached(&listeners, address.ip());
         Watched::holding(&reached.iter().map(|one| one.inode).collect::<Vec<_>>())
     }
 
-    /// The same of a socket in the file system.
+    /// Finds the processes that listen on a unix socket.
     ///
     /// # Errors
     /// As [`Watched::at`].
@@ -205,7 +214,7 @@ impl Watched {
         if holders.iter().any(|stat| FORWARDERS.split(' ').any(|name| name == stat.name)) {
             return Err(FORWARDED);
         }
-        // Between one and another may stand a process that does not listen: it would count twice.
+        // A process that does not listen may be between two that do. It would count twice.
         let below = holders.iter().flat_map(|stat| process::by_parents(stat.id.pid, &all));
         let below: BTreeSet<ProcessId> = below.map(|stat| stat.id).collect();
         let roots: Vec<ProcessId> =
@@ -216,25 +225,26 @@ impl Watched {
         Ok(Watched { meter, listening, roots })
     }
 
-    /// What they have used so far.
+    /// Resources used so far.
     pub fn sample(&mut self) -> Sample {
         self.meter.sample().0
     }
 
-    /// Forgets the peaks of their memory up to now, so that those to come are of what comes.
+    /// Resets the memory peaks, so that later peaks belong to what follows.
     pub fn forget_peaks(&self) {
         for stat in self.meter.tree.processes() {
-            // Whose peak stays is told with what it had before: too much, and never too little.
+            // A peak that cannot be reset is reported with its earlier value: too high, never too low.
             let _ = fs::write(format!("/proc/{}/clear_refs", stat.id.pid), "5");
         }
     }
 
-    /// Peak resident memory in bytes, pages that they share counted once.
+    /// Peak resident memory in bytes. Pages shared by several processes count once.
     pub fn peak_memory(&self) -> u64 {
         peak_bytes(&self.meter.tree.processes())
     }
 
-    /// All of them, as those of a service that was started here, with those of the `variables` that each was started with.
+    /// Describes all processes as for a started service, with the requested `variables` of their
+    /// environments.
     pub fn sight(&self, variables: &[&str]) -> Sight {
         Sight {
             processes: infos(&self.meter.tree.processes(), variables),
@@ -244,18 +254,18 @@ impl Watched {
         }
     }
 
-    /// The first of them.
+    /// Number of the first process.
     pub fn pid(&self) -> u32 {
         self.roots.first().map_or(0, |id| id.pid)
     }
 
-    /// How many of the topmost are gone, also if others have taken their places, of which nothing is known.
+    /// Number of topmost processes that have ended, also if unknown ones have replaced them.
     pub fn lost(&self) -> u32 {
         let lost = self.roots.iter().filter(|id| !id.is_alive()).count();
         u32::try_from(lost).unwrap_or(u32::MAX)
     }
 
-    /// Whether a process is among both.
+    /// Whether both have a process in common.
     pub fn shares_with(&self, other: &Watched) -> bool {
         let pids = |one: &Watched| -> BTreeSet<u32> {
             one.meter.tree.processes().iter().map(|stat| stat.id.pid).collect()
@@ -304,7 +314,7 @@ s = socket.create_server(("127.0.0.1", 0))
 print(s.getsockname()[1], flush=True)
 sys.stdin.read()
 "#;
-    /// So does a child of a child of it, and the child between them does not.
+    /// A grandchild listens too, and the child between them does not.
     const HANDS_DOWN: &str = r#"
 import os, socket, sys
 s = socket.create_server(("127.0.0.1", 0))
@@ -323,7 +333,7 @@ except ChildProcessError:
     pass
 "#;
 
-    /// What is found of a program that is called so and runs this; it has ended by then.
+    /// Runs a program of this name with this script, and returns what is found of it. It has ended by then.
     fn found_of(name: &str, script: &str) -> Result<Watched, &'static str> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);

@@ -1,13 +1,14 @@
-//! The services' code at another commit: found by git, checked out beside the working tree, and what must be built there.
+//! The services' code at another commit: resolved by git, checked out beside the working tree, and the builds
+//! it needs.
 //!
 //! ```text
-//! cache/worktrees/KEY          the commit, checked out by `git worktree add --detach`, with what was built in it
-//! cache/worktrees/KEY.json     of which repository it is; written at each use, so that its time tells the last
-//! cache/worktrees/KEY.built-…  tells that a build ended well
-//! cache/worktrees/KEY.lock     held by whoever uses it; a lock ends with its holder, however that ends
+//! cache/worktrees/KEY          the commit, checked out by `git worktree add --detach`, with its builds
+//! cache/worktrees/KEY.json     its repository; written at each use, so that its mtime is the last use
+//! cache/worktrees/KEY.built-…  marks a successful build
+//! cache/worktrees/KEY.lock     held by the Proofload that uses it; a lock ends with its holder
 //! ```
-//! It changes nothing in the working tree, and nothing in the repository but its list of worktrees. Builds are only named here:
-//! they are steps as others are, and run when those do.
+//! It changes nothing in the working tree, and in the repository only the list of worktrees. Builds are only
+//! described here: they are ordinary steps, and run with the others.
 
 mod ignored;
 mod named;
@@ -29,21 +30,21 @@ use crate::{Blame, Cache, Error};
 use ignored::Ignored;
 use named::{Built, check_links, judge};
 
-/// A commit with which the services' code is compared: found, and not checked out yet.
+/// A commit with which the services' code is compared: resolved, and not checked out yet.
 #[derive(Debug)]
 pub struct Source {
     /// The commit, and how the working tree differs from it.
     pub against: Against,
-    /// What has to be made in its worktree before services run there.
+    /// Builds that its worktree needs before services run there.
     pub builds: Vec<Preparation>,
 }
 
 impl Source {
-    /// Finds the commit that a `reference` names, a branch, a tag or a commit as `git rev-parse` takes it, for the services of a plan, and
-    /// whether all that the plan names is there. Changes nothing.
+    /// Resolves a `reference` to a commit for the services of a plan: a branch, a tag or a commit as `git
+    /// rev-parse` takes it. Checks that everything the plan names exists there. Changes nothing.
     ///
     /// # Errors
-    /// Where there is no such commit, or not all of it; where git is not there or does not answer.
+    /// If there is no such commit or parts are missing, or git is not installed or does not answer.
     pub fn find(plan: &Plan, reference: &str, building: &Building, cache: &Cache) -> Result<Source, Error> {
         let (repository, mut notes) = repository_of(plan)?;
         let commit = resolve(&repository, reference)?;
@@ -93,14 +94,15 @@ impl Source {
     }
 }
 
-/// The services that run from a directory: an image is made elsewhere.
+/// Services that run from a directory. An image is built elsewhere.
 fn of_programs(plan: &Plan) -> impl Iterator<Item = (&Service, &Command)> {
     let services = plan.variants.iter().flat_map(|variant| variant.services.iter().rev());
     let started = services.filter_map(|service| Some((service, service.command()?)));
     started.filter(|(_, command)| command.container.is_none())
 }
 
-/// What runs in some directory: its name in the experiment, the directory, and whether it is a service.
+/// Everything that runs in a directory: its name in the experiment, the directory, and whether it is a
+/// service.
 fn runs(plan: &Plan) -> impl Iterator<Item = (String, &PathBuf, bool)> {
     let services = of_programs(plan)
         .map(|(service, command)| (format!("services.{}", service.name), &command.directory, true));
@@ -108,7 +110,8 @@ fn runs(plan: &Plan) -> impl Iterator<Item = (String, &PathBuf, bool)> {
     services.chain(steps)
 }
 
-/// The directories of services within the repository, relative to its root, each once; all of them are there at the commit.
+/// Directories of services relative to the repository's root, without duplicates. All of them exist at the
+/// commit.
 fn directories(plan: &Plan, against: &Against) -> Result<Vec<PathBuf>, Error> {
     let mut directories: Vec<PathBuf> = Vec::new();
     for (name, directory, is_service) in runs(plan) {
@@ -123,12 +126,12 @@ fn directories(plan: &Plan, against: &Against) -> Result<Vec<PathBuf>, Error> {
     Ok(directories)
 }
 
-/// What was asked for cannot be had.
+/// The request cannot be fulfilled.
 fn refused(message: String, hint: impl Into<String>) -> Error {
     Error::new(message).by(Blame::Request).help(hint)
 }
 
-/// Something that the experiment names, `what`, is not there at the commit `name`.
+/// An item of the experiment, `what`, does not exist at the commit `name`.
 fn missing(what: &str, path: &Path, name: &str) -> Error {
     let hint = format!(
         "both sides run the same experiment: choose a commit that has it, or leave out what is not there at {name}"
@@ -136,15 +139,15 @@ fn missing(what: &str, path: &Path, name: &str) -> Error {
     refused(format!("{what}: `{}` does not exist at {name}", path.display()), hint)
 }
 
-// What must be made at a commit before services can run there: as the experiment says, or the packages that a lock file names.
+// Builds that a commit needs before services can run: the configured one, or the packages of a lock file.
 //
-// Packages are always installed anew from the commit's own lock file. Those of the working tree are neither linked nor copied, even
-// where the lock files are alike: a package may write into its own folder, links among workspaces would lead back to the
-// working tree, and nobody knows what was changed in there by hand.
+// Packages are always installed from the commit's own lock file. The working tree's packages are neither
+// linked nor copied, even if the lock files are equal: a package may write into its own folder, workspace
+// links would lead back to the working tree, and manual changes in there are unknown.
 
-/// What npm reads, the first one first.
+/// Lock files that npm reads, in order of precedence.
 const NPM_LOCKS: [&str; 2] = ["npm-shrinkwrap.json", "package-lock.json"];
-/// Lock files of others, and what to write for them.
+/// Lock files of other package managers, and the command to configure for each.
 const OTHER_LOCKS: [(&str, &str); 4] = [
     ("pnpm-lock.yaml", r#"["pnpm", "install", "--frozen-lockfile"]"#),
     ("yarn.lock", r#"["yarn", "install", "--immutable"]"#),
@@ -153,7 +156,7 @@ const OTHER_LOCKS: [(&str, &str); 4] = [
 ];
 const NPM_CI: [&str; 4] = ["npm", "ci", "--no-audit", "--no-fund"];
 
-/// The steps for the directories of services, each once.
+/// The steps for the directories of services, without duplicates.
 fn builds(
     against: &Against,
     (building, contents): (&Building, &str),
@@ -183,17 +186,17 @@ fn builds(
     Ok(folders.iter().map(|folder| step(folder, &NPM_CI.map(str::to_owned))).collect())
 }
 
-/// What the packages of a directory come from.
+/// Source of a directory's packages.
 enum Packages {
     /// A lock file of npm in this folder.
     Locked(PathBuf),
-    /// A `package.json` in this folder that names some, and no lock file.
+    /// A `package.json` with dependencies in this folder, without a lock file.
     Loose(PathBuf),
-    /// Nothing, or they are in the repository.
+    /// No packages, or they are in the repository.
     None,
 }
 
-/// Looks in the directory and in those above it, as npm and Node.js do.
+/// Searches the directory and its parents, as npm and Node.js do.
 fn packages(against: &Against, directory: &Path) -> Result<Packages, Error> {
     let mut loose = None;
     for folder in directory.ancestors() {
@@ -224,7 +227,7 @@ fn packages(against: &Against, directory: &Path) -> Result<Packages, Error> {
 
 fn has_dependencies(against: &Against, folder: &Path) -> Result<bool, Error> {
     let text = text(against, &folder.join("package.json"))?.unwrap_or_default();
-    // What is no package.json npm will say.
+    // Npm reports an invalid package.json.
     let package: Value = serde_json::from_str(&text).unwrap_or_default();
     Ok(package["dependencies"].as_object().is_some_and(|all| !all.is_empty()))
 }
@@ -237,7 +240,7 @@ fn step(against: &Against, building: &Building, directory: &Path, command: &[Str
     };
     Preparation {
         name,
-        // Taken as it is; a step's brace would begin a placeholder.
+        // Taken literally. An unescaped brace would begin a placeholder.
         command: command.iter().map(|word| word.replace('{', "{{")).collect(),
         directory: against.moved(&against.repository.join(directory)),
         env: BTreeMap::new(),
@@ -248,7 +251,7 @@ fn step(against: &Against, building: &Building, directory: &Path, command: &[Str
     }
 }
 
-/// A folder of the repository, for people.
+/// A folder of the repository, for messages.
 fn shown(folder: &Path) -> &str {
     match folder.to_str() {
         Some("") => ".",
@@ -257,17 +260,18 @@ fn shown(folder: &Path) -> &str {
     }
 }
 
-// The repository that the services lie in, which commit a ref names there, which files that has, and what differs from it.
+// The repository of the services: the commit of a ref, its files, and the differences to it.
 //
-// There is one: that of the first variant's entry. What lies elsewhere is the same for both sides, and noted. It asks and writes
-// nothing, the index included.
+// There is one repository: that of the first variant's entry. Files elsewhere are the same for both sides,
+// and noted. This module only reads, and does not write the index either.
 
-/// Root of the working tree that a plan's services lie in, and notes on what is not in it.
+/// Root of the working tree that contains a plan's services, and notes on everything outside it.
 fn repository_of(plan: &Plan) -> Result<(PathBuf, Vec<String>), Error> {
     let entry = plan.variants.first().and_then(|variant| variant.services.last());
     let directory = entry.and_then(|service| Some(service.command()?.directory.clone())).unwrap_or_default();
     let mut roots = Vec::new();
-    // Each directory once, with all that the experiment has there: `services.api, services.proxy`. That of the first entry comes first.
+    // Each directory once, with all that runs there: `services.api, services.proxy`. The directory of the
+    // first entry comes first.
     for (directory, names) in grouped(runs(plan).map(|(name, directory, _)| (directory, name))) {
         roots.push((distinct(names).join(", "), directory, root_of(directory)?));
     }
@@ -309,10 +313,10 @@ fn repository_of(plan: &Plan) -> Result<(PathBuf, Vec<String>), Error> {
     Ok((root, notes))
 }
 
-/// What git says in a repository without a working tree.
+/// Messages of git in a repository without a working tree.
 const NO_WORKING_TREE: [&str; 2] = ["must be run in a work tree", "cannot use bare repository"];
 
-/// Root of the working tree that a directory lies in, if it does.
+/// Root of the working tree that contains a directory, if there is one.
 fn root_of(directory: &Path) -> Result<Option<PathBuf>, Error> {
     let said = ask(directory, &["rev-parse", "--show-toplevel"])?;
     if said.is_yes {
@@ -339,20 +343,20 @@ fn root_of(directory: &Path) -> Result<Option<PathBuf>, Error> {
     said.or_fail(format!("tell the repository of {}", directory.display())).map(|_| None)
 }
 
-/// A path as git prints it, on a line of its own.
+/// Parses a path that git prints on its own line.
 fn path(out: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(out.strip_suffix(b"\n").unwrap_or(out)))
 }
 
-/// The folder that all worktrees of a repository share: what tells it from others.
+/// The folder that all worktrees of a repository share. It identifies the repository.
 fn shared_folder(root: &Path) -> Result<PathBuf, Error> {
     let said = ask(root, &["rev-parse", "--git-common-dir"])?.or_fail("find its own folder")?;
-    // Relative to where it was asked, in most cases.
+    // In most cases relative to the directory of the call.
     let folder = root.join(path(&said.out));
     Ok(folder.canonicalize().unwrap_or(folder))
 }
 
-/// The commit that a ref names, all of its digits.
+/// Resolves a ref to a full commit ID.
 fn resolve(root: &Path, reference: &str) -> Result<String, Error> {
     let no_ref = |reason: &str| {
         refused(
@@ -362,7 +366,7 @@ fn resolve(root: &Path, reference: &str) -> Result<String, Error> {
     };
     let problems = [
         (reference.trim().is_empty(), "it is empty"),
-        // Git would take it for an option.
+        // Git would read it as an option.
         (reference.starts_with('-'), "it begins with `-`"),
         (reference.contains(['\0', '\n']), "it has characters that no ref has"),
     ];
@@ -373,7 +377,7 @@ fn resolve(root: &Path, reference: &str) -> Result<String, Error> {
     let is_id = |line: &str| line.len() >= 40 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
     match said {
         Some(commit) if is_id(&commit) => Ok(commit),
-        // An id of 40 digits git takes as it is, there or not.
+        // Git accepts any ID of 40 digits, even if there is no such commit.
         _ if !is_id(reference) && ask_ref(root, reference)?.is_some() => Err(no_ref("it names no commit")),
         _ => {
             let message = format!("--against: {} has no commit `{reference}`", root.display());
@@ -387,7 +391,7 @@ fn ask_ref(root: &Path, reference: &str) -> Result<Option<String>, Error> {
     Ok(said.is_yes.then(|| said.line()))
 }
 
-/// What to do about a ref that is not there. Checkouts in CI are shallow, and have no branches of their own.
+/// A hint for a ref that does not exist. Checkouts in CI are shallow and have no local branches.
 fn hint(root: &Path, reference: &str) -> Result<String, Error> {
     let pattern = format!("refs/remotes/*/{reference}");
     let remote = ask(root, &["for-each-ref", "--count=1", "--format=%(refname:short)", &pattern])?;
@@ -407,8 +411,9 @@ fn hint(root: &Path, reference: &str) -> Result<String, Error> {
     })
 }
 
-/// What differs from a commit: in short (`3 files changed, 12 insertions(+)`, or nothing), how many files git neither knows nor ignores, and
-/// whether anything is in no commit. What lies in the folder of caches is none.
+/// Differences from a commit: a summary (`3 files changed, 12 insertions(+)`, or empty), the number of
+/// untracked files that are not ignored, and whether anything is uncommitted. The cache folder does not
+/// count.
 fn changes(root: &Path, commit: &str, cache: &Path) -> Result<(String, usize, bool), Error> {
     let doing = "tell what has changed";
     let compare = |words: &[&str]| ask(root, &[&GIT_DIFF[..], words].concat());
@@ -416,11 +421,11 @@ fn changes(root: &Path, commit: &str, cache: &Path) -> Result<(String, usize, bo
     let known = compare(&["--quiet", "HEAD", "--"])?;
     let untracked = ask(root, &["ls-files", "--others", "--exclude-standard", "-z"])?.or_fail(doing)?;
     let untracked = untracked_files(root, &untracked.out, cache);
-    // Without a commit that is checked out nothing is in it.
+    // Without a checked-out commit everything is uncommitted.
     Ok((stat.line().trim().to_owned(), untracked, untracked > 0 || !known.is_yes))
 }
 
-/// How many there are, without the records of earlier runs: these lie where people run Proofload.
+/// Number of untracked files, without records of earlier runs, which are often stored in the repository.
 fn untracked_files(root: &Path, listed: &[u8], cache: &Path) -> usize {
     let files = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     let is_record =
@@ -430,21 +435,21 @@ fn untracked_files(root: &Path, listed: &[u8], cache: &Path) -> usize {
     files.map(|name| Path::new(OsStr::from_bytes(name))).filter(is_own).count()
 }
 
-// The files of the commit. Paths are relative to the repository's root.
+// Files of the commit. Paths are relative to the repository's root.
 
-/// Whether there is a file or a folder of this path.
+/// Whether a file or folder with this path exists.
 fn has(against: &Against, path: &Path) -> Result<bool, Error> {
     Ok(ask_about(&against.repository, &["cat-file", "-e"], object(against, path))?.is_yes)
 }
 
-/// Names of what is in a folder; `None` where there is none.
+/// Names in a folder. `None` if there is no such folder.
 fn names(against: &Against, folder: &Path) -> Result<Option<Vec<OsString>>, Error> {
     let said = ask_about(&against.repository, &["ls-tree", "--name-only", "-z"], object(against, folder))?;
     let names = said.out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     Ok(said.is_yes.then(|| names.map(|name| OsStr::from_bytes(name).to_owned()).collect()))
 }
 
-/// The text of a file; `None` where there is none.
+/// Text of a file. `None` if there is no such file.
 fn text(against: &Against, file: &Path) -> Result<Option<String>, Error> {
     let said = ask_about(&against.repository, &["cat-file", "blob"], object(against, file))?;
     Ok(said.is_yes.then(|| String::from_utf8_lossy(&said.out).into_owned()))

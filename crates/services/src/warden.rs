@@ -1,15 +1,15 @@
-//! The warden: Proofload's own program run once more, to keep one service and to leave nothing of it behind.
+//! The warden: Proofload's own program run again, to supervise one service and to leave nothing of it behind.
 //!
-//! It lives in a session of its own, so no key and no closing terminal reaches it, and adopts every orphan of the
-//! service, so a daemon cannot slip away. It waits for three things: orders (or their end, which is Proofload's death),
-//! output, and ended children. One thread, one loop:
+//! It runs in its own session, so no key press and no closing terminal reaches it. It adopts every orphan of
+//! the service, so a daemon cannot escape. It waits for three events: orders (or their end, which means that
+//! Proofload has ended), output, and ended children. One thread, one loop:
 //!
 //! ```text
 //! Proofload ──orders──► warden ◄──output── service
 //!           ◄─notices──    │   ◄──SIGCHLD─    ├── worker
 //!                          └─► log            └── daemon
 //! ```
-//! It must not talk to the network, measure, or decide anything about the trial.
+//! The warden does not use the network, measure, or decide anything about the trial.
 
 mod output;
 mod tree;
@@ -31,17 +31,19 @@ use crate::cpus::{hurry, pin};
 use crate::marker::{self, Held, Marker};
 use crate::message::{Exit, Failure, Head, Leftover, Notice, Order, Spec, Stopped};
 
-/// How often a tree that is being ended is looked at.
+/// Poll interval for a tree that is being ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// For how much of its own CPU time the warden chases orphans at each look. Time of the clock says nothing where it waits its turn.
+/// CPU time of the warden that one round of killing orphans may take. Wall-clock time does not work if the
+/// warden waits for a CPU.
 const CHASE_CPU_NS: u64 = 10_000_000;
 
-/// For how much of it ended processes are taken in: where they end as fast as they are reaped, there is more to do than this.
+/// CPU time that one round of reaping may take. Where processes end as fast as they are reaped, other work
+/// must be done as well.
 const REAPING_CPU_NS: u64 = 5_000_000;
 /// A process number in a file has a few digits.
 const PID_BYTES_MAX: u64 = 64;
 
-/// What wakes the warden.
+/// Events that wake the warden.
 #[derive(Debug, Clone, Copy)]
 enum Source {
     Orders,
@@ -55,7 +57,7 @@ struct Warden {
     signals: OwnedFd,
     output: Output,
     group: Option<ControlGroup>,
-    /// The folder of the service's own; dropped, it is removed.
+    /// The service's private folder, removed on drop.
     scratch: Option<Held>,
     first: u32,
     exit: Option<Exit>,
@@ -67,9 +69,10 @@ struct Warden {
     ending: Ending,
 }
 
-/// Runs a warden: the whole of the hidden subcommand. Its orders come on standard input, see [`crate::Warden`].
+/// Runs a warden: the whole hidden subcommand. Its orders come on standard input, see [`crate::Warden`].
 ///
-/// Call it before anything else: it closes all descriptors but the standard three, and must be the only thread.
+/// Call it before anything else. It closes all descriptors but the standard three, and must be the only
+/// thread.
 pub fn warden_main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| say(&Notice::Failed(Failure::of_warden(panic)))));
     match prepare().and_then(Warden::start) {
@@ -84,12 +87,12 @@ pub fn warden_main() -> ExitCode {
     }
 }
 
-/// Leaves the caller's session, becomes the parent of orphans, and turns signals into something to wait for.
+/// Leaves the caller's session, becomes the parent of orphans, and turns signals into a descriptor to poll.
 fn prepare() -> Result<OwnedFd, Failure> {
     // `pkill proofload` must not end Proofload and its wardens at once.
     let _ = rustix::thread::set_name(c"pf-warden");
-    // What else the caller left open is none of our business: kept open, a pipe of theirs would never end. Kernels
-    // before 5.9 refuse, and that is all.
+    // Other descriptors that the caller left open are closed: an inherited pipe end would keep the pipe open.
+    // Kernels before 5.9 refuse, which is harmless.
     // SAFETY: called first, so this program has opened nothing yet and no descriptor of its own is closed.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
     rustix::process::setsid().map_err(|error| Failure::because("cannot begin a session", error))?;
@@ -98,14 +101,14 @@ fn prepare() -> Result<OwnedFd, Failure> {
     block_signals().map_err(|error| Failure::because("cannot wait for signals", error))
 }
 
-/// Blocks all signals that can be; the descriptor becomes readable when a child ends.
+/// Blocks all signals that can be blocked. The returned descriptor becomes readable when a child ends.
 ///
-/// Blocked, so that a SIGCHLD waits until it is read, and so that nothing but SIGKILL ends a warden.
+/// Signals are blocked so that a SIGCHLD waits until it is read, and so that only SIGKILL ends a warden.
 fn block_signals() -> io::Result<OwnedFd> {
     // SAFETY: no handler is installed, the sets are filled before they are used, and the descriptor that signalfd
     // returns is ours alone.
     unsafe {
-        // A caller that ignores it would have the kernel hide the ends of children from us.
+        // If the caller ignored SIGCHLD, the kernel would not report ended children.
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&raw mut all);
@@ -122,7 +125,7 @@ fn block_signals() -> io::Result<OwnedFd> {
     }
 }
 
-/// Tells Proofload, which may be dead.
+/// Sends a notice to Proofload, which may be dead.
 fn say(notice: &Notice) {
     if let Ok(line) = serde_json::to_string(notice) {
         let mut output = io::stdout().lock();
@@ -136,7 +139,7 @@ impl Warden {
         let spec = orders
             .spec(io::stdin().as_fd())
             .map_err(|error| Failure::because("cannot read its orders", error))?;
-        // And so the service: neither may disturb the generator.
+        // The service inherits the pinning. Neither may disturb the load generator.
         pin(&spec.cpus)
             .map_err(|error| Failure::because(format!("cannot run on CPUs {:?}", spec.cpus), error))?;
         let log = Log::create(&spec.log).map_err(|error| {
@@ -196,14 +199,14 @@ impl Warden {
         self.finish();
     }
 
-    /// Waits until something happens, and takes it in.
+    /// Waits for an event and handles it.
     fn wait(&mut self, now: Instant) {
-        // A tree that is being ended has to be looked at again and again.
+        // A tree that is being ended has to be polled.
         let looking = (self.behind || self.shutdown != Shutdown::Off).then_some(LOOK_AGAIN);
         let timeout = looking.into_iter().chain(self.output.pause(now)).min();
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let input = io::stdin();
-        // Only what is wanted: a closed input or output would otherwise wake us up without end.
+        // Only events of interest: a closed input or output would otherwise wake the loop endlessly.
         let wanted = [
             Some((Source::Orders, input.as_fd())).filter(|_| !self.orders.over),
             Some((Source::Children, self.signals.as_fd())).filter(|_| !self.empty),
@@ -228,7 +231,8 @@ impl Warden {
         }
     }
 
-    /// Kills orphans as they come, until none comes. Reaped they are in between: among thousands that have ended nobody finds the living.
+    /// Kills orphans until no new one appears. Ended ones are reaped in between, because living ones are hard
+    /// to find among thousands of ended processes.
     fn chase(&mut self) {
         let (mut known, until_ns) = (HashSet::new(), process_cpu_ns() + CHASE_CPU_NS);
         while self.ending.kill_children(&mut known) && process_cpu_ns() < until_ns {
@@ -250,7 +254,7 @@ impl Warden {
                 Err(_) => break,
                 Ok(Some((pid, exit))) if pid == self.first && self.exit.is_none() => {
                     self.exit = Some(exit);
-                    // It is dead, so all it ever wrote is in the pipe.
+                    // The root process has ended, so all its output is in the pipe.
                     self.output.drain();
                     say(&Notice::Exited { exit, tail: self.output.tail() });
                 }
@@ -262,8 +266,8 @@ impl Warden {
         }
     }
 
-    /// Asks the head alone, where there is one. A daemon that is slow at ending the others has half of the time; then it
-    /// must not start them again while we do it.
+    /// Sends SIGTERM to the head alone, if there is one. If that daemon is slow at ending the others, it has
+    /// half of the time. After that it must not start them again while the warden ends them.
     fn ask(&mut self, is_early: bool, until: Instant) {
         let head = match &self.spec.head {
             None => None,
@@ -283,7 +287,7 @@ impl Warden {
     fn finish(mut self) {
         self.output.drain();
         let containers = self.spec.cleanup.as_ref().map(container::clean_up).unwrap_or_default();
-        // Before anybody hears that it is over, and after the last look at the files in it.
+        // After the last use of its files, and before the end is reported.
         let stays = self.scratch.take().and_then(Held::remove);
         let (output_bytes, output_dropped_bytes) = self.output.log.finish();
         self.group.as_ref().map(marker::remove_group);
@@ -295,7 +299,7 @@ impl Warden {
     }
 }
 
-/// Starts the service, in a control group if it can be.
+/// Starts the service, in a control group if possible.
 fn spawn(spec: &Spec, inlet: OwnedFd) -> Result<(u32, Option<ControlGroup>), Failure> {
     let refused = |error: io::Error| match error.raw_os_error() {
         Some(number) => Failure::Execute(number),
@@ -306,18 +310,19 @@ fn spawn(spec: &Spec, inlet: OwnedFd) -> Result<(u32, Option<ControlGroup>), Fai
         let inlet = inlet.try_clone().map_err(refused)?;
         match marker::entrance(&group).and_then(|entrance| tree::spawn(spec, inlet, Some(entrance))) {
             Ok(first) => return Ok((first, Some(group))),
-            // Some kernels let us make a group that nobody may join.
+            // Some kernels permit creating a group that cannot be joined.
             Err(_) => marker::remove_group(&group),
         }
     }
     tree::spawn(spec, inlet, None).map(|first| (first, None)).map_err(refused)
 }
 
-// The warden's input: the spec's line, then orders, then its end, which is an order too.
+// The warden's input: the line with the spec, then orders, then end of input, which is an order too.
 //
-// It reads lines and gives no answers.
+// It only reads lines.
 
-/// Longest line taken. An environment may be large, and files made from templates; what is larger than this is a fault.
+/// Maximum length of a line. An environment may be large, and so may files made from templates. A longer line
+/// is a fault.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
 #[derive(Default)]
@@ -353,7 +358,7 @@ impl Orders {
         }
     }
 
-    /// The next order. Proofload says nothing else, so a line that cannot be read is its end as well.
+    /// Returns the next order. Proofload sends only orders, so an unreadable line counts as end of input.
     fn next(&mut self) -> Option<Order> {
         match self.line() {
             Some(line) => Some(serde_json::from_slice(&line).unwrap_or(Order::Stop)),

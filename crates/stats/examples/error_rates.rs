@@ -1,10 +1,11 @@
-//! Measures, by simulation, what the method does: how often it errs, what it detects, and where its assumptions break.
+//! Measures properties of the method by simulation: error rates, power, and violations of its assumptions.
 //! `bench/truth/results/2026-11-23/rates.md` has its output.
 //!
 //! ```text
 //! cargo run --release -p proofload-stats --example error_rates
 //! ```
-//! Works on log ratios alone, with a standard deviation of 1: only their size relative to an effect matters. Seeded.
+//! Uses log ratios only, with a standard deviation of 1, because only their size relative to an effect
+//! matters. Seeded.
 
 #[path = "../tests/simulation/mod.rs"]
 mod simulation;
@@ -15,7 +16,8 @@ use std::io::{Result, Write};
 
 const SEED: u64 = 20_261_121;
 const PATHS: u32 = 1_000_000;
-/// Standard deviation of the log ratios where verdicts are simulated: 1 %, so that a margin in per cent is one in s.
+/// Standard deviation of the log ratios in simulated verdicts: 1 %, so that a margin in per cent is a
+/// multiple of s.
 const SD_LOG: f64 = 0.01;
 
 fn main() -> Result<()> {
@@ -30,13 +32,13 @@ fn per_cent(share: f64) -> f64 {
     100.0 * share
 }
 
-/// A look after every block, and the end.
+/// Boundary with a look after every block, and the end.
 fn boundary(blocks: u32) -> Boundary {
     let looks = Looks::new(1).expect("one comparison");
     Boundary::new(blocks, |n| if n == blocks { looks.end_t(n) } else { looks.look_t(n) })
 }
 
-/// Three ways to stop a run without any difference, and how often each finds one.
+/// Three ways to stop a run without any difference, and the share of runs in which each finds one.
 fn stopping(out: &mut impl Write) -> Result<()> {
     writeln!(out, "| blocks | ended by the budget | stopped when it suited | plain 95 %, every block |")?;
     writeln!(out, "|---|---|---|---|")?;
@@ -50,16 +52,17 @@ fn stopping(out: &mut impl Write) -> Result<()> {
     writeln!(out)
 }
 
-/// Per cent of the runs without any difference that cross.
+/// Percentage of the runs without any difference that cross.
 fn crossed(boundary: &Boundary) -> f64 {
     let mut noise = Noise::new(SEED);
     per_cent(share(PATHS, || boundary.crossing(|| noise.normal()).is_some()))
 }
 
-/// One log ratio after another, given the number of the block.
+/// Draws log ratios one by one, given the number of the block.
 type Shape = fn(&mut Noise, u32, f64) -> f64;
 
-/// Noise that is not what the method assumes. The last argument is the block before, for noise that remembers.
+/// Noise that violates the assumptions of the method. The last argument is the previous block, for
+/// autocorrelated noise.
 const SHAPES: [(&str, Shape); 9] = [
     ("normal, independent", |noise, _, _| noise.normal()),
     ("heavy tails (t with 3 degrees of freedom)", |noise, _, _| noise.heavy()),
@@ -79,7 +82,7 @@ fn burst(noise: &mut Noise) -> f64 {
     noise.normal() * width
 }
 
-/// AR(1). The first block has 0 before it.
+/// AR(1). The block before the first is 0.
 fn remembering(noise: &mut Noise, before: f64, memory: f64) -> f64 {
     memory * before + (1.0 - memory * memory).sqrt() * noise.normal()
 }
@@ -109,7 +112,7 @@ fn shapes(out: &mut impl Write) -> Result<()> {
     writeln!(out)
 }
 
-/// Whole runs of thirty blocks, judged at every look as the lab does, with s = 1 % and a margin of 1 %.
+/// Whole runs of thirty blocks, judged at every look as in the lab, with s = 1 % and a margin of 1 %.
 fn verdicts(out: &mut impl Write) -> Result<()> {
     writeln!(out, "| true difference | better | worse | equivalent | inconclusive | blocks, mean |")?;
     writeln!(out, "|---|---|---|---|---|---|")?;
@@ -139,7 +142,7 @@ fn verdicts(out: &mut impl Write) -> Result<()> {
     writeln!(out)
 }
 
-/// One run: the first verdict that is not inconclusive, and the blocks it took.
+/// Simulates one run. Returns the first verdict that is not inconclusive, and its number of blocks.
 fn run(looks: &[(u32, f64)], noise: &mut Noise, effect: f64) -> (Verdict, u32) {
     let mut d: Vec<f64> = Vec::with_capacity(30);
     for &(blocks, critical_t) in looks {
@@ -153,7 +156,7 @@ fn run(looks: &[(u32, f64)], noise: &mut Noise, effect: f64) -> (Verdict, u32) {
     (Verdict::Inconclusive, d.len() as u32)
 }
 
-/// How often MSER-5 calls a series unsteady that is nothing but noise, and how often one that never settles.
+/// Share of pure noise that MSER-5 reports as unsteady, and of series that never settle.
 fn warm_up(out: &mut impl Write) -> Result<()> {
     writeln!(
         out,

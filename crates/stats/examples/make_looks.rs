@@ -1,15 +1,16 @@
-//! Makes `src/looks.csv`: the boundary of every look, and of the last block of runs of every length, for every number of comparisons,
-//! by simulating the t statistics of runs without any difference.
+//! Makes `src/looks.csv`: the boundary of every look, and of the last block of runs of every length, for
+//! every number of comparisons, by simulating the t statistics of runs without any difference.
 //!
-//! Twice the same runs. The first time for z of the looks: per run the largest z(t) over all blocks is the smallest boundary that this run
-//! would not have crossed, so the boundary for an error rate of 0.8 α is its 1 − 0.8 α quantile. The second time for z of the end after n blocks:
-//! of the runs that crossed at no look before, as many may cross there as α leaves. Here z(t) is the normal deviate with the tail
-//! probability of t.
+//! The same runs are simulated twice. The first pass determines z of the looks: the largest z(t) of a run
+//! over all blocks is the smallest boundary that this run would not have crossed, so the boundary for an
+//! error rate of 0.8 α is its 1 − 0.8 α quantile. The second pass determines z of the end after n blocks: of
+//! the runs that crossed at no earlier look, the number that may cross there is the rest of α. z(t) is the
+//! normal deviate with the tail probability of t.
 //!
 //! ```text
 //! cargo run --release -p proofload-stats --example make_looks -- 2026-11-23 [millions of runs, 32]
 //! ```
-//! The date is an argument because the file must come out the same when it is made again.
+//! The date is an argument so that the file is reproducible.
 
 #[path = "../tests/simulation/mod.rs"]
 mod simulation;
@@ -24,12 +25,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const SEED: u64 = 0x9e37_79b9_2026_1123;
 const RUNS_PER_CHUNK: u64 = 250_000;
 const THREADS: usize = 2;
-/// Comparisons with a line of their own; between them the next larger number is used.
+/// Numbers of comparisons with a line in the table. Others use the next larger number.
 const COMPARISONS: [u32; 23] =
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 56, 64];
-/// What the looks of the longest run may spend of the error rate; the rest is for its last block.
+/// Share of the error rate that the looks of the longest run may spend. The rest is for its last block.
 const LOOKS_SHARE: f64 = 0.8;
-/// Resolution of z, its largest value, and the smallest that a boundary can have.
+/// Resolution of z, its largest value, and the smallest possible boundary.
 const CELL: f64 = 1e-3;
 const CELLS: usize = 10_000;
 const Z_MIN: f64 = 1.9;
@@ -59,7 +60,8 @@ fn main() -> std::io::Result<()> {
     let ends = simulated(chunks, COMPARISONS.len() * tables.len(), &tables, |counts, zs| {
         let mut largest = 0.0_f64;
         for (place, z) in zs.iter().enumerate().filter(|(_, z)| **z > Z_MIN) {
-            // The boundaries rise with the comparisons, so the first that were not crossed before are all that follow.
+            // The boundaries increase with the comparisons, so all boundaries after the first uncrossed one
+            // are uncrossed.
             let first = looks.partition_point(|look| *look <= largest);
             (first..looks.len()).for_each(|m| counts[(m * zs.len() + place) * CELLS + cell(*z)] += 1);
             largest = largest.max(*z);
@@ -84,8 +86,8 @@ fn cell(z: f64) -> usize {
     ((z / CELL) as usize).min(CELLS - 1)
 }
 
-/// Counts over all runs; `add` is given z of each block from the fourth on. Chunks have seeds of their own, so that the number of threads does
-/// not change the result.
+/// Counts over all runs. `add` gets z of each block from the fourth on. Each chunk has its own seed, so that
+/// the number of threads does not change the result.
 fn simulated(
     chunks: u64,
     tables_wanted: usize,
@@ -123,7 +125,7 @@ fn simulated(
     })
 }
 
-/// The smallest z, to the resolution and rounded up, that at most so many cross.
+/// The smallest z, rounded up to the resolution, that at most `allowed` runs cross.
 fn upper(counts: &[u32], allowed: u64) -> f64 {
     let mut above = 0;
     for (cell, count) in counts.iter().enumerate().rev() {
@@ -135,7 +137,7 @@ fn upper(counts: &[u32], allowed: u64) -> f64 {
     0.0
 }
 
-/// z of t after a number of blocks.
+/// Converts t to z for a given number of blocks.
 struct Table {
     freedom: f64,
     /// At w = 0, STEP, 2 STEP, ...
@@ -143,7 +145,8 @@ struct Table {
 }
 
 impl Table {
-    /// Width of the table in w = √(f ln(1 + t²/f)), which is so nearly z (Wallace 1959) that straight lines do between.
+    /// Step of the table in w = √(f ln(1 + t²/f)), which is so close to z (Wallace 1959) that linear
+    /// interpolation is enough.
     const STEP: f64 = 1.0 / 256.0;
     const W_MAX: f64 = 12.0;
 
@@ -153,7 +156,8 @@ impl Table {
         Self { freedom, zs: (0..nodes).map(|i| z_of(f64::from(i) * Self::STEP, freedom)).collect() }
     }
 
-    /// 0 below [`Z_MIN`], where no boundary lies: t is always further out than its z.
+    /// Converts t to z. Returns 0 below [`Z_MIN`], which is lower than any boundary, because t always exceeds
+    /// its z.
     fn z(&self, t: f64) -> f64 {
         if t.abs() < Z_MIN {
             return 0.0;
@@ -165,7 +169,7 @@ impl Table {
     }
 }
 
-/// z with the two-sided tail probability of the t that belongs to `w`, which is I_{exp(−w²/f)}(f/2, ½).
+/// The z with the two-sided tail probability of the t that belongs to `w`, which is I_{exp(−w²/f)}(f/2, ½).
 fn z_of(w: f64, freedom: f64) -> f64 {
     std::f64::consts::SQRT_2 * erfc_inv(beta_reg(freedom / 2.0, 0.5, (-w * w / freedom).exp()))
 }

@@ -1,38 +1,40 @@
-//! How many slices to measure in a trial: more slices or more processes for the same time?
+//! Number of slices per trial: whether to spend the time on more slices or on more processes.
 //!
-//! A trial costs its start and warm-up, a slice only itself. If slices of one process scatter as much as processes do,
-//! more slices are the cheap way to a sharper mean; if processes differ and their slices agree, more slices measure
-//! the same accident better and better. Kalibera & Jones, "Rigorous benchmarking in reasonable time" (ISMM 2013).
+//! A trial costs its start and warm-up, a slice only its own length. If slices of one process vary as much as
+//! processes do, more slices are the cheap way to a more precise mean. If processes differ and their slices
+//! agree, more slices only measure the same process more precisely. Kalibera & Jones, "Rigorous benchmarking
+//! in reasonable time" (ISMM 2013).
 //!
 //! ```text
 //! slices of trial 1   · ·· ·          within  = variance of the dots around their own trial
 //! slices of trial 2            ·· · ·  between = variance of the trials around their variant
 //! ```
 
-/// Fewest slices in a trial: one alone would leave the variance within trials unknown.
+/// Minimum number of slices in a trial. A single one would leave the variance within trials unknown.
 pub const SLICES_MIN: u32 = 2;
-/// Most slices in a trial: beyond it drift over the trial matters more than what is still to be gained.
+/// Maximum number of slices in a trial. Beyond it drift over the trial matters more than the remaining gain.
 pub const SLICES_MAX: u32 = 12;
 
-/// The two variances of log values, in squared log units: 0.0001 is a standard deviation of 1 %.
+/// Variance components of log values, in squared log units: 0.0001 is a standard deviation of 1 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Components {
-    /// Between trials (processes) of one variant; 0 when the slices explain all there is.
+    /// Variance between trials (processes) of one variant. 0 if the slices explain all variance.
     pub between: f64,
-    /// Between slices of one trial.
+    /// Variance between slices of one trial.
     pub within: f64,
     /// Degrees of freedom of `between`: trials less variants.
     pub freedom: f64,
 }
 
-/// Assumed until trials show it: slices of one process vary so many times as much as processes do (variances).
+/// Assumed ratio of the variance between slices to the variance between processes, until trials show it.
 const WITHIN_OVER_BETWEEN: f64 = 3.0;
-/// So many degrees of freedom that the assumption counts for.
+/// Weight of the assumption, in degrees of freedom.
 const PRIOR_FREEDOM: f64 = 8.0;
 
 impl Components {
-    /// With a variance between trials that few trials do not make extreme: the mean of what was seen and of what is assumed, weighted by
-    /// what each is worth. Three blocks often show none at all, which would ask for as many slices as there may be.
+    /// Shrinks the variance between trials toward an assumed one: the mean of observed and assumed variance,
+    /// weighted by degrees of freedom. Three blocks often show no variance at all, which would result in the
+    /// maximum number of slices.
     #[must_use]
     pub fn shrunk(self) -> Components {
         let assumed = self.within / WITHIN_OVER_BETWEEN;
@@ -51,12 +53,14 @@ impl Components {
 /// between = max(0, (Σ n_t (trial's mean − its variant's mean)² / (trials − variants) − within) / n0)
 /// n0      = Σ_v (n_v − Σ n_t² / n_v) / (trials − variants)
 /// ```
-/// Means of variants are taken out, so variants may differ as they like. What the variants of a block share is *not*
-/// taken out though it cancels in a ratio: `between` is rather too large than too small, which errs on the side of
-/// more processes. Whoever subtracts each block's mean over V variants beforehand takes it out, and with it 1/V of
-/// what trials do not share, so that `between` becomes too small. Empty trials and variants are left out.
+/// Means of variants are removed, so variants may differ. The common effect of a block on its variants is
+/// *not* removed although it cancels in a ratio, so `between` tends to be too large, which errs on the side
+/// of more processes. Subtracting each block's mean over V variants beforehand would remove it, but also 1/V
+/// of the variance that trials do not share, so that `between` would be too small. Empty trials and variants
+/// are omitted.
 ///
-/// `None` when a variance cannot be had (no variant with two trials, no trial with two slices) or a value is not finite.
+/// `None` if a variance cannot be computed (no variant with two trials, no trial with two slices) or a value
+/// is not finite.
 pub fn components(variants: &[Vec<Vec<f64>>]) -> Option<Components> {
     let (mut freedom_within, mut freedom_between, mut slices_effective) = (0.0, 0.0, 0.0);
     let (mut squares_within, mut squares_between) = (0.0, 0.0);
@@ -89,19 +93,21 @@ pub fn components(variants: &[Vec<Vec<f64>>]) -> Option<Components> {
     is_finite.then_some(Components { between, within, freedom: freedom_between })
 }
 
-/// Slices per trial that give the sharpest estimate for the time it takes, from [`SLICES_MIN`] to [`SLICES_MAX`].
+/// Number of slices per trial that gives the most precise estimate for the time, from [`SLICES_MIN`] to
+/// [`SLICES_MAX`].
 ///
-/// ⌈√((trial cost / slice cost) · (within / between))⌉, Kalibera & Jones 2013, section 6. `cost_trial_s` is what a trial
-/// costs besides its slices (start, warm-up, stop), `cost_slice_s` what each slice adds, both in seconds.
+/// ⌈√((trial cost / slice cost) · (within / between))⌉, Kalibera & Jones 2013, section 6. `cost_trial_s` is
+/// the cost of a trial without its slices (start, warm-up, stop), and `cost_slice_s` the cost of each slice,
+/// both in seconds.
 ///
-/// Where the formula has no answer: without variance between trials the most slices, also when a slice costs nothing;
-/// without variance within trials, or with costs or variances that are no numbers, the fewest.
+/// If the formula has no result: without variance between trials the maximum, also if a slice costs nothing;
+/// without variance within trials, or with costs or variances that are not finite, the minimum.
 pub fn slices(cost_trial_s: f64, cost_slice_s: f64, components: &Components) -> u32 {
     let gain = cost_trial_s * components.within;
     let price = cost_slice_s * components.between;
     if !(gain > 0.0 && price >= 0.0) {
         return SLICES_MIN;
     }
-    // A price of 0 gives infinity, which the clamp turns into the most.
+    // A price of 0 gives infinity, which is clamped to the maximum.
     (gain / price).sqrt().ceil().clamp(f64::from(SLICES_MIN), f64::from(SLICES_MAX)) as u32
 }

@@ -1,46 +1,50 @@
-//! How many requests a second a service bears within a limit of its response times: from one long window near the crossing for each process,
-//! corrected by how response times grow with the rate. Pure.
+//! Estimates the request rate a service sustains within a response time limit. Each process contributes one
+//! long window near the crossing, corrected by the growth of response times with the rate. Pure.
 //!
-//! Near its capacity c a queue's quantile p follows L / p = 1 + s (1 − λ/c), with L the limit and λ the rate, straight within 10 % from 0.8 c
-//! to 1.04 c (Pollaczek and Khinchine); for a queue with exponential service s = c L / −ln(1 − q). So ln c ≈ ln λ + y / s with
-//! y = −ln(p / L): adaptive approximation as of Lai and Robbins (1979), with blocks as steps. A quantile over a window of length T is too
-//! small by about 1/T near saturation, for bursts are rare and long: Quenouille's (1956) correction by two halves takes that out, and the
-//! interval is widened by what is left, 2.6 L / T.
+//! Near the capacity c of a queue, its quantile p follows L / p = 1 + s (1 − λ/c), with the limit L and the
+//! rate λ. This is straight within 10 % from 0.8 c to 1.04 c (Pollaczek and Khinchine). For a queue with
+//! exponential service, s = c L / −ln(1 − q). So ln c ≈ ln λ + y / s with y = −ln(p / L): adaptive
+//! approximation after Lai and Robbins (1979), with blocks as steps. A quantile over a window of length T is
+//! too small by about 1/T near saturation, because bursts are rare and long. Quenouille's (1956) correction
+//! by two halves removes that bias, and the interval is widened by the remainder, 2.6 L / T.
 //!
-//! Failures are rare and come in bursts: some windows have none, and the mean of their logarithms would be too low. So all processes together say where
-//! failures are as many as may be, each as much as any other, and those of each process how far it is from there. A queue of K loses a share of
-//! about ρᴷ, and K is below c L, or response times would break their limit first: half of that is taken. docs/capacity.md has the simulations.
+//! Failures are rare and come in bursts. Some windows have none, so the mean of their logarithms would be too
+//! low. Therefore all processes together, with equal weights, determine the rate at which failures reach the
+//! limit, and the failures of each process determine its distance from that rate. A queue of K loses a share
+//! of about ρᴷ, and K is below c L, because otherwise response times would exceed their limit first. Half of
+//! that bound is used. docs/capacity.md has the simulations.
 
 use crate::{Estimate, Interval, mean, median, plain_t};
 
-/// Beyond e of the limit a quantile says only on which side it is.
+/// Distance from the limit, as a logarithm, above which a quantile shows only on which side it is.
 const FAR: f64 = 1.0;
-/// Up to here the law of the queue is as good as a line.
+/// Distance up to which the queueing law is as good as a line.
 const NEAR: f64 = 0.4;
-/// A capacity is told from a window no farther from it than this, as a logarithm.
+/// Maximum distance of a window from the capacity estimated from it, as a logarithm.
 const CORRECTION_MOST: f64 = 0.3;
-/// Processes of which the slope that is expected has the weight.
+/// Weight of the expected slope, in processes.
 const EXPECTED_WEIGHT: f64 = 2.0;
-/// Within these multiples of what is expected a slope is believed.
+/// Range in which a measured slope is accepted, as multiples of the expected slope.
 const SLOPE_RANGE: (f64, f64) = (0.4, 2.3);
-/// With less than this no quantile says anything of a capacity.
+/// Minimum slope. With a smaller one a quantile contains no information about the capacity.
 const SLOPE_LEAST: f64 = 0.2;
-/// Within these a share of failures is believed to rise, as a power of the rate.
+/// Accepted range of the power of the rate with which the share of failures rises.
 const POWER_RANGE: (f64, f64) = (2.0, 100.0);
-/// How far a window's quantile is off as a share of capacity, times its length over the limit.
+/// Bias of a window's quantile as a share of capacity, times the window's length over the limit.
 const WINDOW_BIAS: f64 = 2.6;
 
-/// A window near the crossing: −ln(p/L) of all of it, and of its halves. Above 0 the limit is kept.
+/// A window near the crossing: −ln(p/L) of the whole window and of its halves. The limit is kept if it is
+/// above 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
-    /// Of all of it.
+    /// Value of the whole window.
     pub whole: f64,
-    /// Of either half.
+    /// Values of the two halves.
     pub halves: [f64; 2],
 }
 
 impl Reading {
-    /// Without the bias that a window of finite length has.
+    /// Removes the bias of the finite window.
     fn corrected(&self) -> f64 {
         let far = |y: f64| y.clamp(-FAR, FAR);
         let [first, second] = self.halves.map(far);
@@ -48,12 +52,13 @@ impl Reading {
     }
 }
 
-/// The slope of a queue with exponential service whose quantile q meets the limit at this rate.
+/// Slope of a queue with exponential service whose quantile q meets the limit at this rate.
 pub fn expected_slope(capacity: f64, limit_s: f64, q: f64) -> f64 {
     capacity * limit_s / -(1.0 - q).ln()
 }
 
-/// How L/p falls with the rate, by least squares from windows at lower rates (rate over capacity, and L/p), held near what is expected.
+/// Slope with which L/p falls with the rate, by least squares from windows at lower rates (rate over
+/// capacity, and L/p), shrunk toward the expected slope.
 pub fn slope(lower: &[(f64, f64)], expected: f64) -> f64 {
     let points = lower.iter().filter(|(share, ratio)| *share < 1.0 && ratio.is_finite());
     let (xy, xx, count) = points.fold((0.0, 0.0, 0.0), |(xy, xx, count), (share, ratio)| {
@@ -65,37 +70,40 @@ pub fn slope(lower: &[(f64, f64)], expected: f64) -> f64 {
     ((held * count + expected * EXPECTED_WEIGHT) / (count + EXPECTED_WEIGHT)).max(SLOPE_LEAST)
 }
 
-/// The logarithm of each process's capacity, from the rate of its window near the crossing, per second, and what came of it.
+/// Logarithm of each process's capacity, from the rate per second of its window near the crossing and its
+/// reading.
 pub fn capacities(processes: &[(f64, Reading)], slope: f64) -> Vec<f64> {
     let of = |(rate, reading): &(f64, Reading)| rate.ln() + correction(reading.corrected(), slope);
     processes.iter().map(of).collect()
 }
 
-/// What failed of a process's window near the crossing.
+/// Failures in a process's window near the crossing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Failures {
-    /// The rate of the window, per second.
+    /// Rate of the window, per second.
     pub rate: f64,
-    /// What the process can do at its limit, per second.
+    /// Rate of the process at its limit, per second.
     pub at_limit: f64,
-    /// Requests that failed.
+    /// Number of failed requests.
     pub failed: f64,
-    /// How many may.
+    /// Number of allowed failures.
     pub allowed: f64,
 }
 
-/// With which power of the rate the share of failures is expected to rise.
+/// Expected power of the rate with which the share of failures rises.
 pub fn expected_power(capacity: f64, limit_s: f64) -> f64 {
     (capacity * limit_s / 2.0).clamp(POWER_RANGE.0, POWER_RANGE.1)
 }
 
-/// The logarithm of each process's capacity. At least one of them has a failure.
+/// Logarithm of each process's capacity. At least one process must have a failure.
 ///
-/// They cross at the share of what processes do at their limit at which failures over those expected are 1 in the mean, so that the mean of the
-/// logarithms is that crossing. With the sums of both instead a window that was placed far too high would outweigh all others.
+/// The crossing is the share of the rates at the limit at which the mean of observed over expected failures
+/// is 1, so that the mean of the logarithms is that crossing. With sums instead, a window placed far too high
+/// would outweigh all others.
 pub fn capacities_by_failures(processes: &[Failures], power: f64) -> Vec<f64> {
     let share = |of: &Failures| of.rate / of.at_limit;
-    // How many are expected of a crossing at 1. Powers of what is far below 1 are 0, which nothing is divided by.
+    // Expected failures for a crossing at 1. Powers of shares far below 1 underflow to 0, which must not be a
+    // divisor.
     let expected = |of: &Failures| (of.allowed * share(of).powf(power)).max(1e-300);
     let seen = mean(processes.iter().map(|of| of.failed / expected(of))).unwrap_or(1.0);
     let crossing = seen.powf(-1.0 / power);
@@ -106,7 +114,8 @@ pub fn capacities_by_failures(processes: &[Failures], power: f64) -> Vec<f64> {
     processes.iter().map(of).collect()
 }
 
-/// From a reading to a capacity: near the crossing along a line, which noise does not bend; far below it by the law itself.
+/// Correction from a reading to the capacity: near the crossing along a line, which is not biased by noise,
+/// and far below it by the queueing law.
 fn correction(y: f64, slope: f64) -> f64 {
     let line = y / slope;
     let by_law = || -(1.0 - (y.exp() - 1.0) / slope).max(0.1).ln();
@@ -114,8 +123,9 @@ fn correction(y: f64, slope: f64) -> f64 {
     correction.clamp(-CORRECTION_MOST, CORRECTION_MOST)
 }
 
-/// The rate at which the next process is loaded: by the capacities of those before it, each with what it could do at its limit, and what
-/// the next one can do at its limit. Never by what comes of the next one itself. `None` without any before.
+/// Rate for the next process, from the capacity and the rate at the limit of each earlier process, and the
+/// rate at the limit of the next one. Never based on the next process's own result. `None` without earlier
+/// processes.
 pub fn placed(before: &[(f64, f64)], slope: f64, at_limit: f64) -> Option<f64> {
     let shares: Vec<f64> = before.iter().map(|(capacity, at_limit)| (capacity / at_limit).ln()).collect();
     let median = median(shares.iter().copied())?;
@@ -123,13 +133,13 @@ pub fn placed(before: &[(f64, f64)], slope: f64, at_limit: f64) -> Option<f64> {
     Some((near.sum::<f64>() / shares.len() as f64 + at_limit.ln()).exp())
 }
 
-/// By which factor the bias that windows of `window_s` seconds have may put a capacity off.
+/// Factor by which the bias of windows of `window_s` seconds may shift a capacity.
 pub fn widening(limit_s: f64, window_s: f64) -> f64 {
     (WINDOW_BIAS * limit_s / window_s).exp()
 }
 
-/// The geometric mean of capacities (given as logarithms) with its 95 % interval over processes, widened by the bias that windows of
-/// `window_s` seconds have; `None` where [`Estimate::of`] has none.
+/// Geometric mean of capacities (given as logarithms) with its 95 % interval over processes, widened by the
+/// bias of windows of `window_s` seconds. `None` if [`Estimate::of`] fails.
 pub fn widened(capacities: &[f64], limit_s: f64, window_s: f64) -> Option<(f64, Interval)> {
     let blocks = u32::try_from(capacities.len()).unwrap_or(u32::MAX);
     let found = Estimate::of(capacities, plain_t(blocks, 0.95)?).ok()?;
@@ -141,7 +151,7 @@ pub fn widened(capacities: &[f64], limit_s: f64, window_s: f64) -> Option<(f64, 
 mod tests {
     use super::*;
 
-    /// At the crossing nothing is corrected, and near it the law of the queue gives its capacity back.
+    /// At the crossing nothing is corrected. Near it the queueing law returns its capacity.
     #[test]
     fn a_quantile_beside_the_limit_gives_the_capacity_back() {
         let (capacity, s) = (900.0_f64, 9.8_f64);
@@ -168,16 +178,17 @@ mod tests {
         let mean = |of: &[Failures], power: f64| {
             capacities_by_failures(of, power).iter().sum::<f64>() / of.len() as f64
         };
-        // Bursts: as many as are allowed on the whole.
+        // Bursts whose total equals the allowed number.
         let uneven = [0.0, 25.0, 5.0, 10.0].map(|failed| window(800.0, 1000.0, failed));
         for power in [20.0, 4.0] {
             assert!((mean(&uneven, power) - 800.0_f64.ln()).abs() < 1e-9, "{power}");
         }
-        // One far beyond the other, of failures that rise twice as steeply as is taken, is no more than one of two.
+        // One window far above the other, with failures rising twice as steeply as assumed, has only its own
+        // weight.
         let far = [window(800.0, 1000.0, 10.0), window(880.0, 1000.0, 10.0 * 1.1_f64.powf(40.0))];
         let crossing = 800.0_f64.ln() - f64::midpoint(1.0, 1.1_f64.powf(20.0)).ln() / 20.0;
         assert!((mean(&far, 20.0) - crossing).abs() < 1e-9);
-        // What a power law says of other rates, and of processes that differ, gives its capacity back.
+        // A power law at other rates, and for different processes, returns its capacity.
         let law =
             |share: f64, at_limit: f64| window(share * at_limit, at_limit, 10.0 * (share / 0.8).powf(20.0));
         let even = [law(0.76, 1000.0), law(0.8, 900.0), law(0.82, 1100.0)];
@@ -192,7 +203,7 @@ mod tests {
         let placed = |before: &[(f64, f64)]| placed(before, 10.0, 1000.0).unwrap();
         assert!((placed(&[(900.0, 1000.0)]) - 900.0).abs() < 1e-9);
         assert!((placed(&[(450.0, 500.0)]) - 900.0).abs() < 1e-9);
-        // One that went wrong moves it by a slope and no more.
+        // One outlier moves the rate by at most one slope.
         let three = [(900.0, 1000.0), (900.0, 1000.0), (10.0, 1000.0)];
         assert!((placed(&three) / 900.0).ln() > -0.04);
     }

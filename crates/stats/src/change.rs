@@ -1,57 +1,62 @@
-//! Where a series of figures, each with a standard error of its own, changes its level: what earlier records say beside later ones.
+//! Detects changes of level in a series of values with individual standard errors, such as a history of
+//! records.
 //!
-//! For few points and unequal precision, without a belief in normal noise or in standard errors that tell everything: what
-//! changes between two runs besides their blocks is estimated too, and the p-value is that of all orders of the points.
+//! The method works for few points and unequal precision. It does not assume normal noise or complete
+//! standard errors: the variation between runs beyond their standard errors is also estimated, and the
+//! p-value is based on all permutations of the points.
 //!
-//! Must not: decide which size matters, or leave out points. It knows nothing of earlier looks: whoever asks again after each new
-//! record sees a false change more often than [`CHANGE_LEVEL`] says.
+//! This module does not decide which size matters, and does not omit points. It does not account for earlier
+//! looks: repeating the test after each new record finds false changes more often than [`CHANGE_LEVEL`].
 
 use crate::Resampling;
 use crate::resampling::Draws;
 
-/// The level of each test: of a hundred stretches that change nowhere one shows a change.
+/// Significance level of each test: one in a hundred stretches without a change shows one.
 pub const CHANGE_LEVEL: f64 = 0.01;
-/// Fewest points on each side of a change: one alone may be an accident.
+/// Minimum number of points on each side of a change. A single point may be an accident.
 pub const CHANGE_SIDE_MIN: usize = 3;
-/// Most points of a series.
+/// Maximum number of points of a series.
 pub const CHANGE_POINTS_MAX: usize = 1_000;
 
 const PURPOSE: [u8; 8] = *b"changing";
-/// No point weighs more than so many times the least precise one, however small a standard error it claims.
+/// Maximum weight of a point relative to the least precise one, however small its standard error.
 const WEIGHTS_MOST: f64 = 1e6;
-/// Two statistics that differ by a smaller share count as equal: the error is to the safe side.
+/// Relative difference below which two statistics count as equal. The error is on the safe side.
 const ROUNDING: f64 = 1e-9;
 
-/// One figure with its precision.
+/// A value with its precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// The figure, on a scale on which differences mean the same everywhere: the logarithm of a ratio or of a rate.
+    /// The value, on a scale on which equal differences mean the same everywhere: the logarithm of a ratio or
+    /// of a rate.
     pub value: f64,
-    /// Its standard error, 0 or more: what its own blocks tell.
+    /// Standard error of the value, from the blocks of its record. At least 0.
     pub standard_error: f64,
 }
 
 /// A change of level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// Index of the first point that lies on the new level.
+    /// Index of the first point at the new level.
     pub at: usize,
-    /// The level before: weighted mean of the points since the change before this one.
+    /// Level before the change: weighted mean of the points since the previous change.
     pub before: f64,
-    /// The level after, until the next change. Found because it differs, so that the difference rather looks too large.
+    /// Level after the change, until the next one. It was selected for its difference, which is therefore
+    /// likely overestimated.
     pub after: f64,
-    /// The p-value of the test that found it; at most [`CHANGE_LEVEL`].
+    /// p-value of the test that detected it, at most [`CHANGE_LEVEL`].
     pub p: f64,
 }
 
-/// Every change of level, in order; none below two sides of [`CHANGE_SIDE_MIN`] points.
+/// Detects all changes of level, in order. Empty for fewer than two sides of [`CHANGE_SIDE_MIN`] points.
 ///
-/// Binary segmentation (Vostrikova 1981): where a stretch has a likeliest place with a p-value of at most [`CHANGE_LEVEL`], it is split
-/// there and each side is tested by itself. Fewer than ten points cannot have so small a p-value, and three after a
-/// change need nine before it: of n points there are only so many orders.
+/// Binary segmentation (Vostrikova 1981): if the most likely split of a stretch has a p-value of at most
+/// [`CHANGE_LEVEL`], the stretch is split there and each side is tested separately. Fewer than ten points
+/// have too few permutations for such a small p-value, and a change with three points after it needs nine
+/// before it.
 ///
-/// `None` above [`CHANGE_POINTS_MAX`], for a value that is not finite, a standard error that is no finite number of at least 0, and for too
-/// few or many resamples.
+/// `None` above [`CHANGE_POINTS_MAX`], for a value that is not finite, a standard error that is not finite or
+/// below 0, and for too few or too many resamples.
 pub fn changes(points: &[Measured], resampling: Resampling) -> Option<Vec<Change>> {
     let is_sound = |point: &Measured| {
         point.value.is_finite() && point.standard_error.is_finite() && point.standard_error >= 0.0
@@ -81,7 +86,7 @@ pub fn changes(points: &[Measured], resampling: Resampling) -> Option<Vec<Change
     Some(found.iter().enumerate().map(change).collect())
 }
 
-/// 1/(se² + τ²) of each point, in units of the least precise one's.
+/// 1/(se² + τ²) of each point, relative to the least precise one.
 fn weights(points: &[Measured]) -> Vec<f64> {
     let n = points.len() as f64;
     let mean = points.iter().map(|point| point.value).sum::<f64>() / n;
@@ -101,14 +106,15 @@ fn level(points: &[Measured]) -> f64 {
     sum / weights.iter().sum::<f64>()
 }
 
-/// A stretch ready to be split everywhere: each point's weight, and its weighted distance from the mean.
+/// A stretch prepared for evaluating all splits: the weight of each point, and its weighted distance from the
+/// mean.
 struct Scan {
     points: Vec<(f64, f64)>,
     weight: f64,
 }
 
 impl Scan {
-    /// `None` where there are too few points, or all are alike.
+    /// `None` if there are too few points, or all are equal.
     fn of(points: &[Measured]) -> Option<Scan> {
         if points.len() < 2 * CHANGE_SIDE_MIN {
             return None;
@@ -121,7 +127,8 @@ impl Scan {
         (!alike).then(|| Scan { points: scored.collect(), weight: weights.iter().sum() })
     }
 
-    /// The best split of the points as they stand: points before it, and what it explains.
+    /// The best split of the points in their current order: the number of points before it, and the explained
+    /// variation.
     fn best(&self) -> (usize, f64) {
         let (mut weight, mut sum) = (0.0, 0.0);
         let mut best = (CHANGE_SIDE_MIN, -1.0);
@@ -136,21 +143,24 @@ impl Scan {
         best
     }
 
-    /// The first point behind the split of all points that explains most, with its p-value: the share of orders of the points that show as
-    /// much somewhere, rough above [`CHANGE_LEVEL`], where the draws end. `None` where that is no number.
+    /// Returns the index of the first point after the best split, and its p-value: the share of permutations
+    /// of the points whose best split explains at least as much. The p-value is imprecise above
+    /// [`CHANGE_LEVEL`], where drawing stops early. `None` if the statistic is not finite.
     ///
     /// With weights w = 1/(se² + τ²), their sum W and the weighted mean m, a split after k points explains
-    /// S_k² W / (W_k (W − W_k)), where S_k = Σ_{i ≤ k} w_i (x_i − m): the likelihood ratio for a shift in the mean of normal figures of
-    /// known variances (Hawkins 1977; Worsley 1979). τ² = max(0, s² − mean of se²), the variance component of Hedges (1983), is what
-    /// runs differ by beyond their standard errors. The largest over all k is held against the same of points in random order, value
-    /// and standard error together (Antoch & Hušková 2001): as all orders are alike where nothing changes, the level holds whatever
-    /// the noise, and however wrong the standard errors are. p = (1 + as large)/(1 + drawn) (Phipson & Smyth 2010); drawing ends
-    /// once p cannot be below [`CHANGE_LEVEL`] any more (Besag & Clifford 1991).
+    /// S_k² W / (W_k (W − W_k)), where S_k = Σ_{i ≤ k} w_i (x_i − m). This is the likelihood ratio for a
+    /// shift in the mean of normal values with known variances (Hawkins 1977; Worsley 1979). τ² = max(0, s² −
+    /// mean of se²), the variance component of Hedges (1983), is the variation between runs beyond their
+    /// standard errors. The maximum over all k is compared with the maxima for random permutations of the
+    /// points, value and standard error together (Antoch & Hušková 2001). Without a change all permutations
+    /// are equally likely, so the level holds for any noise and any error of the standard errors. p = (1 + as
+    /// large)/(1 + drawn) (Phipson & Smyth 2010). Drawing stops once p can no longer be below
+    /// [`CHANGE_LEVEL`] (Besag & Clifford 1991).
     ///
-    /// A slow drift, or neighbours that are alike, are no level and will be told as changes.
+    /// A slow drift or autocorrelated points have no constant level and are reported as changes.
     fn suspect(&mut self, draws: &mut Draws, resampling: Resampling) -> Option<(usize, f64)> {
         let (at, statistic) = self.best();
-        // So many as large as the one seen, and p is above the level whatever comes.
+        // With this number of statistics at least as large, p is above the level whatever follows.
         let enough = (CHANGE_LEVEL * (f64::from(resampling.resamples) + 1.0)).floor() as u32;
         let (mut drawn, mut as_large) = (0, 0);
         while drawn < resampling.resamples && as_large < enough {
@@ -200,7 +210,8 @@ mod tests {
             assert_eq!(at, row.at, "{:?}", row.values);
             let (_, statistic) = Scan::of(&points).expect("they vary").best();
             assert!((statistic / row.statistic - 1.0).abs() < 1e-9, "{statistic}, NumPy {}", row.statistic);
-            // Both draw; ours ends after 10,000 as large, and NumPy's 100,000 know a p of 0.001 to a tenth.
+            // Both sides draw at random. Ours stops after 10,000 that are as large, and the 100,000 draws of
+            // NumPy determine a p of 0.001 to a tenth.
             let tolerance = 0.05 * row.p + 4.0 * (row.p / 100_000.0).sqrt() + 2e-5;
             assert!((p - row.p).abs() < tolerance, "{p}, NumPy {}", row.p);
         }
@@ -211,7 +222,7 @@ mod tests {
         for values in [&[][..], &[1.0; 5], &[1.0; 40]] {
             assert_eq!(changes(&points(values, 0.01), MANY), Some(vec![]), "{values:?}");
         }
-        // Nine points have too few orders for the level, whatever they show.
+        // Nine points have too few permutations for the level, whatever their values.
         assert_eq!(changes(&points(&[0.0, 0.0, 0.0, 0.0, 9.0, 9.0, 9.0, 9.0, 9.0], 0.1), MANY), Some(vec![]));
         for (value, standard_error) in [(f64::NAN, 0.1), (0.0, -0.1), (0.0, f64::INFINITY)] {
             let mut wrong = points(&[0.0; 12], 0.1);
@@ -254,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_point_of_little_precision_makes_no_level() {
-        // Four wild ones at the end, and they say themselves that they know little.
+        // Four outliers at the end, with large standard errors.
         let mut all = points(&(0..16).map(|i| 0.01 * f64::from(i * 5 % 4)).collect::<Vec<_>>(), 0.01);
         all.extend(points(&[2.0, 1.4, 2.2, 1.8], 3.0));
         let precise = points(&all.iter().map(|one| one.value).collect::<Vec<_>>(), 0.01);

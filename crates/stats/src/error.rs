@@ -1,26 +1,26 @@
-//! Why a number could not be given. Callers decide what to do about it; nothing here panics or prints.
+//! Errors of estimates. Callers decide how to handle them. Nothing here panics or prints.
 
-/// What made an estimate impossible.
+/// Reason why an estimate is impossible.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// Fewer blocks than the question needs.
+    /// Fewer blocks than required.
     #[error("too few blocks")]
     TooFewBlocks,
-    /// A log ratio is infinite or not a number, mostly because a trial measured zero.
+    /// A log ratio is infinite or NaN, usually because a trial measured zero.
     #[error("block {index}: the log ratio is {value}, not a finite number")]
     NotFinite {
-        /// Place in the slice, from 0.
+        /// Index in the slice, from 0.
         index: usize,
-        /// What stands there.
+        /// The value.
         value: f64,
     },
-    /// Every block gave the same ratio, so that nothing is known about its spread.
+    /// Every block gave the same ratio, so the spread is unknown.
     #[error("all blocks gave the ratio {ratio}: without spread there is no interval")]
     NoSpread {
-        /// The ratio they all gave.
+        /// The common ratio.
         ratio: f64,
     },
-    /// The interval is wider than a floating-point number can say.
+    /// The interval is too wide for a floating-point number.
     #[error("the interval around ratio {ratio} is too wide for a number")]
     TooWide {
         /// The point estimate.

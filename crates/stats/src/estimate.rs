@@ -1,36 +1,37 @@
-//! From one log ratio per block to the ratio of two variants with its interval.
+//! Estimates the ratio of two variants and its interval from one log ratio per block.
 //!
-//! d_i = ln(y_B / y_A) of block i; the estimate is exp of their mean, the interval exp(mean ± t s/√n). Ratios, because
-//! what a setting does to a service is multiplicative; blocks, because requests and seconds of one process are not
-//! independent. The critical t comes from the caller, who knows how often the data were looked at.
+//! d_i = ln(y_B / y_A) of block i. The estimate is exp of their mean, and the interval is exp(mean ± t s/√n).
+//! Ratios are used because the effect of a setting on a service is multiplicative. Blocks are used because
+//! requests and seconds of one process are not independent. The caller provides the critical t, which depends
+//! on the number of looks at the data.
 //!
-//! Beside it the intervals of a mean in its own unit, of a share such as failed requests of all requests, and of the ratio of two sides that
-//! do not belong together in pairs. That one, Welch's, is for results that others made, where one side was run and then the other: nothing of a block
-//! that its sides have in common may be taken out there.
+//! This module also computes intervals of a mean in its own unit, of a share (such as failed requests of all
+//! requests), and of the ratio of two unpaired sides. The last is Welch's interval, for results of other
+//! tools that ran one side after the other. Without blocks, no common effect of both sides may be removed.
 //!
-//! Must not: pair, drop or weigh blocks or runs, or decide anything (see `verdict`).
+//! This module does not pair, drop or weight blocks or runs, and does not decide anything (see `verdict`).
 
 use crate::Error;
 use crate::student::{f_above, normal_z, two_sided_p, two_sided_t_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Spread of the log ratios, relative to their size, below which it is rounding and not measurement.
+/// Relative spread of the log ratios below which the spread is rounding error.
 const ROUNDING: f64 = 1e-12;
 
-/// The chance to take strata for dependent that are not.
+/// Significance level of the test that strata are independent.
 const STRATA_ALPHA: f64 = 0.05;
 
-/// The arithmetic mean; `None` of nothing.
+/// Arithmetic mean. `None` without values.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.into_iter().fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// The ratio of a variant to its baseline, with its interval.
+/// Ratio of a variant to its baseline, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// Blocks it rests on.
+    /// Number of blocks.
     pub blocks: u32,
     /// Geometric mean of the blocks' ratios, variant over baseline: 1.1 is ten per cent more.
     pub ratio: f64,
@@ -38,42 +39,45 @@ pub struct Estimate {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// Standard deviation of the log ratios between blocks (n − 1 in the denominator); of an effect of a factor, from its strata.
+    /// Standard deviation of the log ratios between blocks (n − 1 in the denominator). For an effect of a
+    /// factor, from its strata.
     pub sd_log: f64,
-    /// The critical t the interval was made with.
+    /// Critical t used for the interval.
     pub critical_t: f64,
 }
 
 impl Estimate {
-    /// The estimate from the blocks' log ratios `d` (natural logarithm, variant over baseline).
+    /// Estimates the ratio from the blocks' log ratios `d` (natural logarithm, variant over baseline).
     ///
     /// Source: the t interval of paired differences (Student 1908), on the log scale.
     ///
     /// # Errors
     /// [`Error::TooFewBlocks`] below 2, [`Error::NotFinite`] for the first value that is not a finite number,
-    /// [`Error::TooWide`] when an end overflows or `critical_t` is no positive number, and
-    /// [`Error::NoSpread`] when all blocks gave the same ratio. The last is no interval of zero width: n equal
-    /// numbers mean that the metric is deterministic (bytes per response) or coarser than its noise, and in neither
-    /// case does s = 0 tell how far off it may be. The ratio is in the error, for [`crate::judge_constant`].
+    /// [`Error::TooWide`] when an end overflows or `critical_t` is not a positive number, and
+    /// [`Error::NoSpread`] when all blocks gave the same ratio. The last is not an interval of zero width: n
+    /// equal numbers mean that the metric is deterministic (bytes per response) or coarser than its noise. In
+    /// neither case does s = 0 measure the error. The ratio is in the error, for [`crate::judge_constant`].
     pub fn of(d: &[f64], critical_t: f64) -> Result<Self, Error> {
         let blocks = blocks(d, 2)?;
         let (mean, sd_log) = mean_and_sd(d);
         Self::from(blocks, mean, sd_log, critical_t)
     }
 
-    /// The estimate of an average over strata whose noise is independent of each other: `strata` has the log ratios of each, block after
-    /// block. Each stratum has a spread of its own,
+    /// Estimates an average over strata with independent noise. `strata` has the log ratios of each stratum
+    /// by block. Each stratum has its own variance,
     ///
     /// ```text
     /// mean = Σ mean_j / J       sd_log² = Σ s_j² / J²
     /// ```
-    /// and together they tell the spread of their average better than n averages would: with n − 1 degrees of freedom for one
-    /// stratum, up to J (n − 1) for J that spread alike (Satterthwaite 1946). `critical_t` is for n − 1; the one that is used has the same
-    /// share outside of it. Where the n averages spread more than chance allows (F test of blocks in a two-way layout, at 5 %), strata do
-    /// not vary independently, and this is the [`Estimate::of`] of the averages; so it is with one stratum.
+    /// and together they estimate the spread of their average better than n averages would. The degrees of
+    /// freedom are n − 1 for one stratum and up to J (n − 1) for J strata with equal spread (Satterthwaite
+    /// 1946). `critical_t` is for n − 1; the t used has the same probability outside. If the n averages
+    /// spread more than chance allows (F test of blocks in a two-way layout, at 5 %), the strata do not vary
+    /// independently, and the result is [`Estimate::of`] of the averages. The same applies to a single
+    /// stratum.
     ///
     /// # Errors
-    /// Those of [`Estimate::of`]. All strata must have as many blocks as the first.
+    /// As for [`Estimate::of`]. All strata must have the same number of blocks as the first.
     pub fn of_strata(strata: &[Vec<f64>], critical_t: f64) -> Result<Self, Error> {
         let mut variances = Vec::new();
         for d in strata {
@@ -87,7 +91,7 @@ impl Estimate {
         let (variance, freedom) =
             (variances.iter().map(|(of, _)| of).sum::<f64>(), satterthwaite(&variances));
         let (each, count) = (f64::from(blocks - 1), strata.len() as f64);
-        // Blocks against what is left of the strata's spread without them.
+        // Compares the spread between blocks with the remaining spread of the strata.
         let of_blocks = count * between * between;
         let left = (count * count * variance - of_blocks) / (count - 1.0);
         let by_chance = f_above(of_blocks / left, each, freedom * (count - 1.0) / count) >= STRATA_ALPHA;
@@ -98,7 +102,7 @@ impl Estimate {
         Self::from(blocks, mean, variance.sqrt(), critical_t)
     }
 
-    /// How far the ratio is from no difference, either way, as a logarithm.
+    /// Distance of the ratio from 1 in either direction, as a logarithm.
     pub fn distance(&self) -> f64 {
         self.ratio.ln().abs()
     }
@@ -117,11 +121,11 @@ impl Estimate {
     }
 }
 
-/// Lag-1 autocorrelation of the blocks' log ratios in the order they were measured, from −1 to 1.
+/// Lag-1 autocorrelation of the blocks' log ratios in the order of measurement, from −1 to 1.
 ///
-/// Blocks are meant to be independent; above 0.4 the interval is too narrow to be believed. Of n independent blocks it
-/// scatters around −1/n with a standard deviation of about 1/√n, so it says little below 15 blocks.
-/// `None` below 3 blocks, without spread, or with a value that is not finite.
+/// Blocks are meant to be independent. Above 0.4 the interval is too narrow to be valid. For n independent
+/// blocks the value scatters around −1/n with a standard deviation of about 1/√n, so it means little below 15
+/// blocks. `None` below 3 blocks, without spread, or with a value that is not finite.
 pub fn lag1(d: &[f64]) -> Option<f64> {
     if d.len() < 3 {
         return None;
@@ -132,14 +136,14 @@ pub fn lag1(d: &[f64]) -> Option<f64> {
     spread.then(|| neighbours / d.iter().map(|x| (x - mean).powi(2)).sum::<f64>())
 }
 
-/// The interval of a ratio from that of its logarithm.
+/// Converts an interval of a log ratio to an interval of the ratio.
 pub(crate) fn as_ratios(mean: f64, low: f64, high: f64) -> Result<Interval, Error> {
     let (low, high) = (low.exp(), high.exp());
     let is_told = low > 0.0 && high.is_finite();
     is_told.then_some(Interval { low, high }).ok_or(Error::TooWide { ratio: mean.exp() })
 }
 
-/// How many blocks there are, once there are at least `least` and every value is a finite number.
+/// Returns the number of blocks if there are at least `least` and all values are finite.
 pub(crate) fn blocks(d: &[f64], least: u32) -> Result<u32, Error> {
     let blocks = u32::try_from(d.len()).unwrap_or(u32::MAX);
     if blocks < least {
@@ -151,13 +155,13 @@ pub(crate) fn blocks(d: &[f64], least: u32) -> Result<u32, Error> {
     }
 }
 
-/// Whether a standard deviation is more than rounding. Overflow is no sign of blocks that are alike.
+/// Whether a standard deviation exceeds rounding error. Overflow does not count as equal blocks.
 pub(crate) fn has_spread(mean: f64, sd: f64) -> bool {
     let rounding = mean.is_finite() && sd <= ROUNDING * (1.0 + mean.abs());
     !rounding
 }
 
-/// Mean and standard deviation of at least two numbers, in two passes: exact where the numbers are alike.
+/// Mean and standard deviation of at least two numbers, in two passes. Exact if the numbers are equal.
 pub(crate) fn mean_and_sd(d: &[f64]) -> (f64, f64) {
     let n = d.len() as f64;
     let mean = d.iter().sum::<f64>() / n;
@@ -165,7 +169,7 @@ pub(crate) fn mean_and_sd(d: &[f64]) -> (f64, f64) {
     (mean, (squares / (n - 1.0)).sqrt())
 }
 
-/// Two ends with the truth in between, at the level the caller asked for.
+/// A confidence interval at the level given by the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Lower end.
@@ -174,11 +178,11 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// Wilson's score interval (1927) for a share of which `hits` of `total` were seen, two-sided at `level` such as 0.95.
+/// Wilson's score interval (1927) for a share, from `hits` of `total`, two-sided at `level` such as 0.95.
 ///
-/// Honest at the edges: 0 errors of 1,000 requests give 0 to 0.0038, not "0 ± 0". It takes requests as
-/// independent, which failures in bursts are not: it describes one trial and makes no comparison of variants.
-/// More hits than `total` count as `total`. `None` when that is 0, and unless 0 < `level` < 1.
+/// The interval is correct at the edges: 0 errors of 1,000 requests give 0 to 0.0038, not "0 ± 0". It assumes
+/// independent requests, which failures in bursts are not, so it describes one trial and cannot compare
+/// variants. More hits than `total` count as `total`. `None` if `total` is 0, and unless 0 < `level` < 1.
 pub fn wilson(hits: u64, total: u64, level: f64) -> Option<Interval> {
     let z = normal_z(level).filter(|_| total > 0)?;
     let n = total as f64;
@@ -186,28 +190,29 @@ pub fn wilson(hits: u64, total: u64, level: f64) -> Option<Interval> {
     let shrink = 1.0 / (1.0 + z * z / n);
     let centre = shrink * (share + z * z / (2.0 * n));
     let half_width = shrink * z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
-    // Rounding must not move an end past a share that was seen: 0 of n has its low end at 0, n of n its high at 1.
+    // Rounding must not move an end past the observed share: 0 of n has its lower end at 0, n of n its upper
+    // end at 1.
     let low = (centre - half_width).clamp(0.0, share);
     let high = (centre + half_width).clamp(share, 1.0);
     Some(Interval { low, high })
 }
 
-/// A mean over blocks with its interval.
+/// Mean over blocks with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanInterval {
     /// The mean.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 impl MeanInterval {
-    /// mean ± `critical_t` s/√n of the blocks' values.
+    /// Computes mean ± `critical_t` s/√n of the blocks' values.
     ///
-    /// `None` below two blocks, for a value or critical t that is no finite number, and without spread: equal numbers do not
-    /// tell how far off they may be.
+    /// `None` below two blocks, for a value or critical t that is not finite, and without spread, because
+    /// equal numbers do not measure the error.
     pub fn of(values: &[f64], critical_t: f64) -> Option<MeanInterval> {
         if values.len() < 2 || !(critical_t.is_finite() && critical_t > 0.0) {
             return None;
@@ -219,7 +224,7 @@ impl MeanInterval {
     }
 }
 
-/// The ratio of two sides with its interval.
+/// Ratio of two unpaired sides with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Welch {
     /// Ratio of the geometric means, second over first: 1.1 is ten per cent more.
@@ -232,13 +237,15 @@ pub struct Welch {
     pub freedom: f64,
 }
 
-/// The interval of Welch (1947) for the difference of two means of logarithms, two-sided at `level` such as 0.95.
+/// Interval of Welch (1947) for the difference of two means of logarithms, two-sided at `level` such as 0.95.
 ///
-/// `first` and `second` are natural logarithms of what each run measured. The sides may differ in spread and in number.
+/// `first` and `second` are the natural logarithms of the values of each run. The sides may differ in spread
+/// and in number.
 ///
 /// # Errors
-/// [`Error::TooFewBlocks`] unless each side has two runs, [`Error::NotFinite`] for a value that is no finite number,
-/// [`Error::NoSpread`] when the runs of both sides are alike, [`Error::TooWide`] when an end overflows.
+/// [`Error::TooFewBlocks`] unless each side has two runs, [`Error::NotFinite`] for a value that is not
+/// finite, [`Error::NoSpread`] when the runs of each side are equal, [`Error::TooWide`] when an end
+/// overflows.
 pub fn welch(first: &[f64], second: &[f64], level: f64) -> Result<Welch, Error> {
     blocks(first, 2)?;
     blocks(second, 2)?;
@@ -257,13 +264,14 @@ pub fn welch(first: &[f64], second: &[f64], level: f64) -> Result<Welch, Error> 
     Ok(Welch { ratio, low, high, freedom })
 }
 
-/// The degrees of freedom of a sum of independent variances, each with its own (Satterthwaite 1946); not finite where all are 0.
+/// Degrees of freedom of a sum of independent variances, each given with its degrees of freedom
+/// (Satterthwaite 1946). Not finite if all variances are 0.
 fn satterthwaite(parts: &[(f64, f64)]) -> f64 {
     let sum: f64 = parts.iter().map(|(variance, _)| variance).sum();
     sum * sum / parts.iter().map(|(variance, freedom)| variance * variance / freedom).sum::<f64>()
 }
 
-/// The mean of at least two numbers, and the variance of that mean.
+/// Mean of at least two numbers, and the variance of that mean.
 pub(crate) fn mean_and_variance_of_it(of: &[f64]) -> (f64, f64) {
     let (mean, sd) = mean_and_sd(of);
     (mean, sd.powi(2) / of.len() as f64)

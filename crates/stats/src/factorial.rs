@@ -1,33 +1,34 @@
-//! Effects of factors from a full factorial in randomised complete blocks: what a factor does on average over all others,
-//! and how much what it does depends on another.
+//! Effects of factors from a full factorial in randomised complete blocks: the average effect of a factor
+//! over all others, and interactions of two factors.
 //!
-//! Each effect is an average of the same difference at every combination of the other factors' levels, its *strata*. Within each of these
-//! the signs over the variants sum to 0, so that what all variants of a block share cancels. A block gives one number per stratum, the log of
-//! a ratio; [`crate::Estimate::of_strata`] makes the average and its interval of them.
+//! Each effect is an average of the same difference at every combination of the other factors' levels, its
+//! *strata*. Within each stratum the signs over the variants sum to 0, so that effects common to all variants
+//! of a block cancel. A block gives one number per stratum, the log of a ratio.
+//! [`crate::Estimate::of_strata`] computes the average and its interval from them.
 //!
-//! Must not: fill in a cell that is missing, or be used for a fraction of a factorial, where effects mix. A main effect is an
-//! average: where an interaction is large it describes no variant anybody runs.
+//! Missing cells are not filled in. The method does not apply to a fractional factorial, in which effects are
+//! confounded. A main effect is an average: with a large interaction it does not describe any actual variant.
 
 use std::collections::BTreeMap;
 
-/// Most combinations of levels.
+/// Maximum number of combinations of levels.
 pub const COMBINATIONS_MAX: usize = 1_024;
 
-/// What is varied.
+/// A varied factor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Factor {
-    /// Its name.
+    /// Name of the factor.
     pub name: String,
-    /// Its levels; the first is the one that the others are held against.
+    /// Levels of the factor. The first is the reference for the others.
     pub levels: Vec<String>,
 }
 
-/// A level of a factor, against that factor's first level. Both are places, from 0.
+/// A level of a factor, relative to that factor's first level. Both are indices from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// Which factor.
+    /// Index of the factor.
     pub factor: usize,
-    /// Which of its levels, 1 or more.
+    /// Index of the level, 1 or more.
     pub level: usize,
 }
 
@@ -38,8 +39,8 @@ pub struct Contrast {
     pub name: String,
     /// One term for a main effect, two for an interaction.
     pub terms: Vec<Term>,
-    /// One for each combination of the other factors' levels: the cells that are held against each other there, by place, with their signs.
-    /// The last factor's levels change fastest. No two share a cell.
+    /// One stratum for each combination of the other factors' levels: the indices of the compared cells and
+    /// their signs. The last factor's levels change fastest. No two strata share a cell.
     pub strata: Vec<Vec<(usize, f64)>>,
 }
 
@@ -49,13 +50,14 @@ pub struct Contrast {
 /// main effect of level a      L = mean over the others of ln y(a) − ln y(first)
 /// interaction of a with b     L = mean over the others of (ln y(a, b) − ln y(first, b)) − (ln y(a, first) − ln y(first, first))
 /// ```
-/// so exp L is a ratio, or a ratio of ratios: 1.1 says that what a does is 10 per cent more with b than without. (Textbooks
-/// halve the interaction of two-level factors; a half of a ratio of ratios is nothing one can say.) With two levels each all
-/// contrasts are orthogonal; with more, those that share a first level are not. Source: Box, Hunter & Hunter, *Statistics for
-/// Experimenters*, 2005, chapters 4 and 5.
+/// So exp L is a ratio, or a ratio of ratios: 1.1 means that the effect of a is 10 per cent larger with b
+/// than without. (Textbooks halve the interaction of two-level factors, but half of a ratio of ratios has no
+/// simple meaning.) With two levels each all contrasts are orthogonal. With more levels, contrasts with a
+/// common first level are not. Source: Box, Hunter & Hunter, *Statistics for Experimenters*, 2005, chapters 4
+/// and 5.
 ///
-/// No factors give no contrasts. Many contrasts are many comparisons, and must share the error rate. `None` for a factor of fewer than two
-/// levels, and above [`COMBINATIONS_MAX`].
+/// No factors give no contrasts. Many contrasts are many comparisons, and must share the error rate. `None`
+/// for a factor with fewer than two levels, and above [`COMBINATIONS_MAX`].
 pub fn contrasts(factors: &[Factor]) -> Option<Vec<Contrast>> {
     let combinations = factors.iter().fold(1_usize, |all, factor| all.saturating_mul(factor.levels.len()));
     if combinations > COMBINATIONS_MAX || factors.iter().any(|factor| factor.levels.len() < 2) {
@@ -96,17 +98,18 @@ fn contrast(factors: &[Factor], terms: Vec<Term>) -> Contrast {
     Contrast { name, terms, strata: strata.into_values().collect() }
 }
 
-/// The level that a factor has in a combination.
+/// Returns the level of a factor in a combination.
 fn level_of(factors: &[Factor], cell: usize, factor: usize) -> usize {
     let faster: usize = factors[factor + 1..].iter().map(|later| later.levels.len()).product();
     cell / faster % factors[factor].levels.len()
 }
 
 impl Contrast {
-    /// The contrast in each stratum, and there in each of `blocks`, a log ratio: one row a block, the metric itself of each cell (in
-    /// any unit; not its logarithm), and `None` for a cell that was not measured. `None` when one is missing that the contrast needs:
-    /// without its block the others would do only if it went missing for reasons that have nothing to do with its value. `None` also for
-    /// one that has no finite logarithm.
+    /// Computes the contrast in each stratum for each of `blocks`, as a log ratio. A block has one row: the
+    /// metric of each cell in any unit (not its logarithm), and `None` for a cell that was not measured.
+    ///
+    /// `None` if a required cell is missing, because omitting its block would be valid only if it were
+    /// missing for reasons unrelated to its value. `None` also for a value without a finite logarithm.
     pub fn values(&self, blocks: &[Vec<Option<f64>>]) -> Option<Vec<Vec<f64>>> {
         let value = |stratum: &Vec<(usize, f64)>, cells: &Vec<Option<f64>>| {
             let logs = stratum.iter().map(|(cell, sign)| Some(sign * (*cells.get(*cell)?)?.ln()));

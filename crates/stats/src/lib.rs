@@ -1,8 +1,8 @@
-//! Numbers in, estimates, intervals and verdicts out: the statistics behind everything Proofload claims.
+//! Statistics for all results of Proofload: estimates, intervals and verdicts.
 //!
-//! Pure: no file, no clock, no random number but those of a seed that the caller gives. The same input gives the same answer
-//! on every machine, so a report can be made again from its record. Simulation lives in `tests/` and `examples/`.
-//! The method as a whole is told in `docs/methodology.md`.
+//! This crate is pure: no files, no clocks, and no random numbers except from a seed given by the caller. The
+//! same input gives the same result on every machine, so a report can be reproduced from its record.
+//! Simulations are in `tests/` and `examples/`. `docs/methodology.md` describes the whole method.
 
 mod allocation;
 mod anytime;

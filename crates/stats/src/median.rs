@@ -1,6 +1,6 @@
-//! Medians: the usual one of figures, and the value in the middle of what has no mean.
+//! Medians: the ordinary median, and the middle value of items without a mean.
 
-/// The median: of an even number of values the mean of the two in the middle. `None` without any.
+/// Median. For an even number of values, the mean of the middle two. `None` without values.
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_by(f64::total_cmp);
@@ -8,8 +8,8 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     Some(if sorted.len() % 2 == 1 { upper } else { (sorted[sorted.len() / 2 - 1] + upper) / 2.0 })
 }
 
-/// The value in the middle by `key`, the greater of two: of counts, of which a half is none, and where what stands beside it is wanted
-/// too. `None` without any.
+/// Middle item by `key`, the greater of two. For counts, which have no halves, and for items with further
+/// data. `None` without items.
 pub fn middle_by<T>(values: impl IntoIterator<Item = T>, key: impl Fn(&T) -> f64) -> Option<T> {
     let mut sorted: Vec<T> = values.into_iter().collect();
     sorted.sort_by(|one, other| key(one).total_cmp(&key(other)));

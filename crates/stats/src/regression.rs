@@ -1,22 +1,22 @@
-//! One number explained by another, and whether that is more than chance: means against 0, lines, places in an order.
+//! Tests of simple explanations against chance: a mean other than 0, a line, the position in an order.
 //!
-//! Must not: choose among explanations, or decide which size matters.
+//! This module does not choose among explanations, and does not decide which size matters.
 
 use crate::estimate::{has_spread, mean_and_sd};
 use crate::student::two_sided_p;
 
-/// A figure that is 0 where nothing is the matter.
+/// An estimate that is 0 if there is no effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
-    /// The figure.
+    /// The estimate.
     pub value: f64,
-    /// It over its standard error.
+    /// The estimate over its standard error.
     pub t: f64,
     /// Two-sided p-value of that t.
     pub p: f64,
 }
 
-/// The mean of independent values with Student's test (1908) of its being 0, n − 1 degrees of freedom.
+/// Mean of independent values, with Student's test (1908) that it is 0, with n − 1 degrees of freedom.
 ///
 /// `None` below two values, without spread, or with a value that is not finite.
 pub fn mean_effect(values: &[f64]) -> Option<Effect> {
@@ -32,9 +32,9 @@ pub fn mean_effect(values: &[f64]) -> Option<Effect> {
     Some(Effect { value, t, p: two_sided_p(t, n - 1.0) })
 }
 
-/// The slope of the line of least squares through points (x, y), in units of y for one of x.
+/// Slope of the least-squares line through points (x, y), in units of y per unit of x.
 ///
-/// `None` below two points, where all x are alike, or where it is no finite number.
+/// `None` below two points, if all x are equal, or if it is not finite.
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
@@ -44,17 +44,19 @@ pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     Some(across / along).filter(|slope| slope.is_finite() && points.len() >= 2)
 }
 
-/// What one place later in a block's order changes, beside what its row (the block) and its column (the variant) change.
+/// Effect of one position later in a block's order, after removing the effects of row (block) and column
+/// (variant).
 ///
 /// ```text
 /// value = block + variant + effect · place + noise          rows are blocks, columns variants
 /// ```
-/// Least squares: rows' and columns' means are taken out of values and places, the slope of what remains is the effect
-/// (Frisch & Waugh 1933; Lovell 1963), with (n − 1)(m − 1) − 1 degrees of freedom for n rows and m columns. Each value is (place,
-/// figure). Exact for normal noise of one width; as places are drawn at random for each block, it is nearly so for other noise.
+/// Least squares: the means of rows and columns are subtracted from values and positions, and the slope of
+/// the residuals is the effect (Frisch & Waugh 1933; Lovell 1963), with (n − 1)(m − 1) − 1 degrees of freedom
+/// for n rows and m columns. Each value is (position, figure). Exact for normal noise with constant variance.
+/// Positions are drawn at random for each block, so it is nearly exact for other noise.
 ///
-/// `None` unless all rows have the same two columns or more, with a degree of freedom left, where the order never changes, without
-/// noise, or with a value that is not finite.
+/// `None` unless all rows have the same number of columns (at least two) and a degree of freedom is left.
+/// `None` also if the order never changes, without noise, or with a value that is not finite.
 pub fn place_effect(rows: &[Vec<(f64, f64)>]) -> Option<Effect> {
     let columns = rows.first()?.len();
     let freedom =
@@ -67,7 +69,7 @@ pub fn place_effect(rows: &[Vec<(f64, f64)>]) -> Option<Effect> {
     let product =
         |one: &[f64], other: &[f64]| one.iter().zip(other).map(|(one, other)| one * other).sum::<f64>();
     let (along, all) = (product(&places, &places), product(&values, &values));
-    // Places are whole numbers: what is left of an order that never changes is rounding.
+    // Positions are integers, so a tiny remainder of an order that never changes is rounding error.
     if along.is_nan() || along < 1e-9 {
         return None;
     }
@@ -75,11 +77,11 @@ pub fn place_effect(rows: &[Vec<(f64, f64)>]) -> Option<Effect> {
     let rest = all - value * value * along;
     let noise = (rest / freedom / along).sqrt();
     let t = value / noise;
-    // What is left of values that are explained entirely is rounding, too.
+    // A tiny remainder of values that are explained completely is rounding error, too.
     (t.is_finite() && rest > all * 1e-12).then(|| Effect { value, t, p: two_sided_p(t, freedom) })
 }
 
-/// Row after row, less the means of row and column.
+/// Values row by row, less the means of row and column.
 fn without_means(rows: &[Vec<(f64, f64)>], columns: usize, of: fn(&(f64, f64)) -> f64) -> Vec<f64> {
     let mean = |values: &mut dyn Iterator<Item = f64>, n: usize| values.sum::<f64>() / n as f64;
     let column = |at: usize| mean(&mut rows.iter().map(|row| of(&row[at])), rows.len());

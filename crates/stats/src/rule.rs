@@ -1,25 +1,26 @@
-//! The ways to look at a result while it grows, behind one face: when to look, and how wide the interval then is.
+//! Rules for looking at a growing result: when to look, and the width of the interval at each look.
 //!
 //! ```text
 //!              looks                       ends                        critical t at 6, 30 blocks
 //! each block   after each from the fourth  at the first that decides   5.4, 3.2; at the end 2.6, 2.2
 //! once         after the last              there                       2.6, 2.0
 //! ```
-//! Records made before 2026-11-23 have two others, with which nothing new runs: planned looks, and a confidence sequence.
+//! Records made before 2026-11-23 have two other rules, which new runs do not use: planned looks, and a
+//! confidence sequence.
 //!
-//! Must not: see data. Which rule holds is settled before the first block.
+//! This module does not see data. The rule is fixed before the first block.
 
 use crate::looks::shared;
 use crate::{
     ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Looks, SEQUENCE_G, critical_t_at, plain_t, sequence_t,
 };
 
-/// When an experiment looks, and how far a result must then be from nothing.
+/// Looking rule of an experiment and the resulting critical values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// Comparisons that share the error rate (Bonferroni).
+    /// Number of comparisons that share the error rate (Bonferroni).
     pub comparisons: u32,
-    /// When it looks.
+    /// When the experiment looks.
     pub way: Way,
 }
 
@@ -30,41 +31,42 @@ pub enum Way {
     EachBlock {
         /// The boundaries.
         looks: Looks,
-        /// How many blocks a run has that has ended for a reason that does not depend on the result: that many have the boundary of
-        /// the end, fewer are what a comparison had when it was decided at a look.
+        /// Number of blocks of a run that ended for a reason independent of the result. This number of blocks
+        /// has the boundary of the end. A comparison with fewer blocks was decided at a look.
         ended: Option<u32>,
     },
     /// Once, when the run ends.
     Once,
-    /// Of old records: after numbers of blocks fixed beforehand.
+    /// In old records: after numbers of blocks fixed beforehand.
     Planned(PlannedLooks),
-    /// Of old records: at any time, by a confidence sequence.
+    /// In old records: at any time, by a confidence sequence.
     Sequence,
 }
 
 impl Rule {
-    /// A look after every block, for so many comparisons; `None` outside 1 to [`COMPARISONS_MAX`].
+    /// Looks after every block, for the given number of comparisons. `None` outside 1 to [`COMPARISONS_MAX`].
     pub fn each_block(comparisons: u32, ended: Option<u32>) -> Option<Rule> {
         Some(Rule { comparisons, way: Way::EachBlock { looks: Looks::new(comparisons)?, ended } })
     }
 
-    /// One look at the end; likewise.
+    /// Looks once at the end. `None` outside 1 to [`COMPARISONS_MAX`].
     pub fn once(comparisons: u32) -> Option<Rule> {
         Some(Rule { comparisons: shared(comparisons)?, way: Way::Once })
     }
 
-    /// The confidence sequence of an old record; likewise.
+    /// Uses the confidence sequence of an old record. `None` outside 1 to [`COMPARISONS_MAX`].
     pub fn sequence(comparisons: u32) -> Option<Rule> {
         Some(Rule { comparisons: shared(comparisons)?, way: Way::Sequence })
     }
 
-    /// The looks of an old record that settled on at most `blocks_max` blocks; likewise, and `None` below six of them.
+    /// Uses the planned looks of an old record with at most `blocks_max` blocks. `None` outside 1 to
+    /// [`COMPARISONS_MAX`], and below six blocks.
     pub fn planned(blocks_max: u32, comparisons: u32) -> Option<Rule> {
         let looks = PlannedLooks::of(blocks_max, shared(comparisons)?)?;
         Some(Rule { comparisons, way: Way::Planned(looks) })
     }
 
-    /// The fewest blocks from which it gives a verdict.
+    /// Minimum number of blocks for a verdict.
     pub fn least(&self) -> u32 {
         match self.way {
             Way::EachBlock { .. } | Way::Once => BLOCKS_MIN,
@@ -72,14 +74,14 @@ impl Rule {
         }
     }
 
-    /// The confidence of an interval that is not made by t, and shares the chance to err with those that are.
+    /// Confidence level for an interval that is not based on t but shares the error rate with those that are.
     pub fn level(&self, blocks: u32) -> f64 {
         let alpha = ALPHA / f64::from(self.comparisons);
         match &self.way {
             Way::EachBlock { looks, ended } => looks.level(blocks, *ended == Some(blocks)),
             Way::Once => 1.0 - alpha,
             Way::Planned(looks) => 1.0 - alpha / f64::from(looks.looks()),
-            // Without a last look: shares 1 / (n (n + 1)) of all n add up to 1.
+            // There is no last look. The shares 1 / (n (n + 1)) of all n add up to 1.
             Way::Sequence => 1.0 - alpha / (f64::from(blocks) * (f64::from(blocks) + 1.0)).max(1.0),
         }
     }
@@ -92,7 +94,8 @@ impl Rule {
         }
     }
 
-    /// The critical t of a run that has, or ended after, `blocks` blocks; `None` where there is no interval yet, or none any more.
+    /// Critical t of a run with `blocks` blocks, or that ended after them. `None` if there is no interval at
+    /// this number of blocks.
     pub fn critical_t(&self, blocks: u32) -> Option<f64> {
         match &self.way {
             Way::EachBlock { looks, ended } if *ended == Some(blocks) && blocks <= BLOCKS_MAX => {
@@ -104,35 +107,36 @@ impl Rule {
         }
     }
 
-    /// The critical t that a run of so many blocks would have at its end; `None` below [`BLOCKS_MIN`].
+    /// Critical t of a run at its end, after `blocks` blocks. `None` below [`BLOCKS_MIN`].
     pub fn forecast_t(&self, blocks: u32) -> Option<f64> {
         let alpha = ALPHA / f64::from(self.comparisons);
         match &self.way {
             Way::EachBlock { looks, .. } => looks.end_t(blocks),
             Way::Once | Way::Sequence if blocks < self.least() => None,
             Way::Once => plain_t(blocks, 1.0 - alpha),
-            // What was asked for then is asked of a run of today.
+            // The forecast is for a new run, which uses the current rule.
             Way::Planned(_) => Looks::new(self.comparisons)?.end_t(blocks),
             Way::Sequence => sequence_t(blocks, SEQUENCE_G, alpha),
         }
     }
 }
 
-/// Numbers of blocks at which was looked, besides the last.
+/// Numbers of blocks of the looks before the last one.
 const LOOKS: [u32; 9] = [6, 10, 15, 22, 30, 45, 60, 90, 120];
-/// The exponent Δ − ½ of the boundary.
+/// Exponent Δ − ½ of the boundary.
 const SHAPE: f64 = 0.25 - 0.5;
-/// `final_blocks,comparisons,c` lines, rising, below a head of `#` lines.
+/// Lines of `final_blocks,comparisons,c`, ascending, below a head of `#` lines.
 const TABLE: &str = include_str!("planned.csv");
 
-/// The looks of records made before 2026-11-23, by which these are still judged: few looks, fixed beforehand, the last at a number of blocks
-/// settled in the run, with the boundary of Wang & Tsiatis (1987) with Δ = 0.25,
+/// The looks of records made before 2026-11-23, which are still judged by them. There are few looks, fixed
+/// beforehand. The last is at a number of blocks determined in the run. The boundary is that of Wang &
+/// Tsiatis (1987) with Δ = 0.25,
 ///
 /// ```text
 /// |z| ≥ C (n / N)^(Δ − ½)        n blocks so far, N at the last look
 /// ```
-/// as the t of n − 1 degrees of freedom with the same two-sided tail. C comes from a simulation of 32 million runs for each N:
-/// `planned.csv`.
+/// converted to the t of n − 1 degrees of freedom with the same two-sided tail. C comes from a simulation of
+/// 32 million runs for each N: `planned.csv`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedLooks {
     last: u32,
@@ -140,24 +144,25 @@ pub struct PlannedLooks {
 }
 
 impl PlannedLooks {
-    /// Fewest blocks from which these gave a verdict.
+    /// Minimum number of blocks for a verdict.
     const BLOCKS_MIN: u32 = 6;
 
-    /// It ends with the largest number of blocks in the table that is not above `blocks_max`.
+    /// The last look is at the largest number of blocks in the table that is at most `blocks_max`.
     fn of(blocks_max: u32, comparisons: u32) -> Option<Self> {
         let fits = |(last, of, _): &(u32, u32, f64)| *last <= blocks_max && *of >= comparisons;
-        // The last of those that fit, with the fewest comparisons: rows rise in both.
+        // The last matching row, with the fewest comparisons. Rows are ascending in both.
         let (last, _, constant) =
             rows().filter(fits).max_by_key(|(last, of, _)| (*last, COMPARISONS_MAX - *of))?;
         Some(Self { last, constant })
     }
 
-    /// How many looks there were at the most.
+    /// Maximum number of looks.
     fn looks(&self) -> u32 {
         LOOKS.iter().map(|at| u32::from(*at < self.last)).sum::<u32>() + 1
     }
 
-    /// The critical t after `blocks` blocks, at a look or where time ran out; `None` below six and beyond the last.
+    /// Critical t after `blocks` blocks, at a look or at the end of the time budget. `None` below six and
+    /// beyond the last.
     fn critical_t(&self, blocks: u32) -> Option<f64> {
         let share = f64::from(blocks) / f64::from(self.last);
         let within = (Self::BLOCKS_MIN..=self.last).contains(&blocks);

@@ -1,8 +1,9 @@
-//! Screening: which of many settings with two levels change a figure, from few trials that all inform every effect.
+//! Screening: determines which of many two-level settings change a value, from few trials that all inform
+//! every effect.
 //!
-//! Rows of a Plackett-Burman design (1946) say which settings are on. Each row has a mirror image, in which all that was on is off: half of
-//! the difference of the two is free of whatever two settings do to each other, and their mean is free of what each does alone. Trials of
-//! one block are compared with each other alone.
+//! Rows of a Plackett-Burman design (1946) define which settings are on. Each row has a mirror image, in
+//! which all settings are inverted. Half of the difference of the two is free of interactions of two
+//! settings, and their mean is free of main effects. Trials are compared only within one block.
 //!
 //! ```text
 //!   row          + − + +      difference  (ln y(+−++) − ln y(−+−−)) / 2  =  block + Σ effect / 2 · ±1
@@ -12,21 +13,23 @@
 use crate::student::{normal_z, two_sided, two_sided_t_of};
 use crate::{Measured, Resampling};
 
-/// The first row of each design without its last, which is all off; the others are that row, turned round.
+/// The first row of each design. The other rows are its rotations, and a last row in which all settings are
+/// off.
 const FIRST_ROWS: [&str; 6] =
     ["+", "++-", "+++-+--", "++-+++---+-", "++--++++-+-+----++-", "+++++-+-++--++--+-+----"];
-/// Most settings that are screened at a time.
+/// Maximum number of settings in one screening.
 pub const SETTINGS_MAX: usize = 22;
-/// Most trials of a block: a larger design is split.
+/// Maximum number of trials in a block. A larger design is split.
 const ROWS_MAX: usize = 12;
 
-/// The rows of one block: for each, which settings are on.
+/// The rows of one block: for each row, which settings are on.
 pub type Rows = Vec<Vec<bool>>;
 
-/// Designs for so many settings, drawn from a seed: the rows of each block; their mirror images make a block of their own.
+/// Draws designs for the given number of settings from a seed: the rows of each block. The mirror images of a
+/// block form a separate block.
 ///
-/// The smallest design with a column for each setting. One of more than twelve rows is split by a column that no setting has.
-/// `None` for no setting and for more than [`SETTINGS_MAX`].
+/// Uses the smallest design with a column for each setting. A design of more than twelve rows is split by an
+/// unused column. `None` for no setting and for more than [`SETTINGS_MAX`].
 pub fn designs(settings: usize, seed: u64) -> Option<Vec<Rows>> {
     let fits = |first: &&&str| first.len() >= settings + usize::from(first.len() >= ROWS_MAX);
     let first = FIRST_ROWS.iter().find(fits).filter(|_| settings > 0)?;
@@ -47,26 +50,27 @@ pub fn designs(settings: usize, seed: u64) -> Option<Vec<Rows>> {
     })
 }
 
-/// A row with what it and its mirror image came to.
+/// Results of a row and its mirror image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mirrored {
-    /// Which settings were on in the row; `None` for those that stayed as they were.
+    /// Which settings were on in the row. `None` for settings that were not varied.
     pub on: Vec<Option<bool>>,
-    /// Logarithm of the figure of the row, and of its mirror image.
+    /// Logarithms of the value of the row and of its mirror image.
     pub logs: [f64; 2],
 }
 
-/// What a screening found.
+/// Effects estimated by a screening.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Screened {
-    /// What each setting does on average over the others, as the logarithm of on over off; `None` for one that never varied.
+    /// Average effect of each setting over the others, as the logarithm of on over off. `None` if it never
+    /// varied.
     pub effects: Vec<Option<Measured>>,
     /// Degrees of freedom of the standard errors.
     pub freedom: f64,
 }
 
-/// The effects by least squares; each block is a list of its rows. `None` without a degree of freedom, or where settings cannot be told
-/// apart.
+/// Estimates the effects by least squares. Each block is a list of its rows. `None` without a degree of
+/// freedom, or if settings cannot be separated.
 pub fn screened(blocks: &[Vec<Mirrored>]) -> Option<Screened> {
     let settings = blocks.iter().flatten().map(|row| row.on.len()).max()?;
     let varied: Vec<usize> =
@@ -84,16 +88,16 @@ pub fn screened(blocks: &[Vec<Mirrored>]) -> Option<Screened> {
     Some(Screened { effects, freedom: fit.freedom })
 }
 
-/// What pairs of settings do to each other.
+/// Interactions of pairs of settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interactions {
-    /// Each pair, with the logarithm by which both on, or both off, is more than one of them alone.
+    /// Each pair, with the logarithm by which both on, or both off, exceeds only one of them on.
     pub pairs: Vec<([usize; 2], Measured)>,
     /// Degrees of freedom of the standard errors.
     pub freedom: f64,
 }
 
-/// What pairs of these settings do to each other. `None` as for [`screened`].
+/// Estimates the interactions between pairs of these settings. `None` as for [`screened`].
 pub fn interactions(blocks: &[Vec<Mirrored>], members: &[usize]) -> Option<Interactions> {
     let behind = |at: usize| members[at + 1..].iter();
     let pairs: Vec<[usize; 2]> =
@@ -108,10 +112,10 @@ pub fn interactions(blocks: &[Vec<Mirrored>], members: &[usize]) -> Option<Inter
     Some(Interactions { pairs: found.collect(), freedom: fit.freedom })
 }
 
-/// Least squares with a mean of its own for each block.
+/// Least squares fit with a separate mean for each block.
 struct Fit {
     values: Vec<f64>,
-    /// The inverse of the normal matrix.
+    /// Inverse of the normal matrix.
     inverse: Vec<Vec<f64>>,
     variance: f64,
     freedom: f64,
@@ -143,7 +147,7 @@ impl Fit {
     }
 }
 
-/// A block's lines less their mean.
+/// Subtracts the block mean from the lines of a block.
 fn centred(block: &Lines, unknowns: usize) -> Lines {
     let n = block.len() as f64;
     let mean = |of: usize| block.iter().map(|(x, _)| x[of]).sum::<f64>() / n;
@@ -154,7 +158,7 @@ fn centred(block: &Lines, unknowns: usize) -> Lines {
     block.iter().map(line).collect()
 }
 
-/// The inverse of a symmetric matrix by elimination; `None` where it has none.
+/// Inverse of a symmetric matrix by elimination. `None` if it is singular.
 fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let n = matrix.len();
     for (at, row) in matrix.iter_mut().enumerate() {
@@ -178,7 +182,7 @@ fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     Some(matrix.into_iter().map(|row| row[n..].to_vec()).collect())
 }
 
-/// How a family of effects is looked at while a screening grows.
+/// Boundaries for repeated looks at a family of effects while a screening grows.
 ///
 /// ```text
 ///   |z| > C · (looked at / in all)^−¼        Wang & Tsiatis 1987, Δ = 0.25; C so that all looks together err with α / effects
@@ -189,19 +193,20 @@ pub struct ScreenLooks {
     last: f64,
 }
 
-/// The exponent of the boundary.
+/// Exponent of the boundary.
 const DELTA: f64 = 0.25;
 
 impl ScreenLooks {
-    /// Looks after these numbers of pairs, for so many effects that share an error rate (Bonferroni: their estimates are uncorrelated).
-    /// `None` unless `looks` rise and 0 < `alpha` < 1.
+    /// Creates the boundaries for looks after these numbers of pairs. The effects share an error rate
+    /// (Bonferroni, since their estimates are uncorrelated). `None` unless `looks` is ascending and 0 <
+    /// `alpha` < 1.
     pub fn new(looks: &[u32], effects: usize, alpha: f64) -> Option<ScreenLooks> {
         let rises = looks.windows(2).all(|pair| pair[0] < pair[1]);
         let last = *looks.last().filter(|last| rises && **last > 0)?;
         let each = alpha / effects.max(1) as f64;
         let least = normal_z(1.0 - each)?;
         let times: Vec<f64> = looks.iter().map(|look| f64::from(*look) / f64::from(last)).collect();
-        // Between a single look and Bonferroni over all of them.
+        // The constant lies between a single look and Bonferroni over all looks.
         let (mut low, mut high) = (least, normal_z(1.0 - each / looks.len() as f64)? + 1e-9);
         for _ in 0..40 {
             let c = f64::midpoint(low, high);
@@ -210,17 +215,18 @@ impl ScreenLooks {
         Some(ScreenLooks { c: high, last: f64::from(last) })
     }
 
-    /// The critical t after so many pairs.
+    /// Critical t after the given number of pairs.
     pub fn critical_t(&self, pairs: u32, freedom: f64) -> f64 {
         let z = self.c * (f64::from(pairs) / self.last).min(1.0).powf(-DELTA);
         two_sided_t_of(freedom, two_sided(z))
     }
 }
 
-/// Points of the grid on which the density is carried from look to look.
+/// Number of grid points for the density between looks.
 const GRID: i32 = 100;
 
-/// The probability that a Brownian motion is outside of the boundary at any of these times (Armitage, McPherson & Rowe 1969).
+/// Probability that a Brownian motion is outside the boundary at any of these times (Armitage, McPherson &
+/// Rowe 1969).
 fn crossing(times: &[f64], c: f64) -> f64 {
     let edge = |time: f64| c * time.powf(-DELTA) * time.sqrt();
     let density =

@@ -1,47 +1,50 @@
-//! Figures in the order in which they were measured: a trend, a step, neighbours that are alike.
+//! Tests for a series in order of measurement: a trend, a step, autocorrelation.
 //!
-//! All for few values (6 to 120 blocks) and for small levels, where approximations for many values are worst. So the trend's
-//! p-value is exact, and those of step and neighbours err to the safe side.
+//! All are for few values (6 to 120 blocks) and small significance levels, for which large-sample
+//! approximations are worst. So the p-value of the trend is exact, and the p-values of step and
+//! autocorrelation err on the safe side.
 //!
-//! Must not: decide which size matters, or leave out values.
+//! This module does not decide which size matters, and does not omit values.
 
 use crate::BLOCKS_MAX;
 use crate::estimate::{has_spread, mean_and_sd};
 use crate::median::median;
 use crate::student::{is_share, normal_quantile, two_sided_p};
 
-/// Most values of a series: a run has no more blocks, and the exact distribution of a trend costs their cube.
+/// Maximum number of values. A run has no more blocks, and the exact distribution of a trend takes cubic
+/// time.
 pub const SERIES_MAX: usize = BLOCKS_MAX as usize;
-/// Fewest values on each side of a step: one alone may be an accident.
+/// Minimum number of values on each side of a step. A single value may be an accident.
 pub const STEP_SIDE_MIN: usize = 3;
 
-/// A tendency to rise or to fall.
+/// A rising or falling tendency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
-    /// Pairs that rise less pairs that fall, of n (n − 1)/2.
+    /// Rising pairs minus falling pairs, of n (n − 1)/2.
     pub s: i64,
-    /// Two-sided p-value of Mann and Kendall's test.
+    /// Two-sided p-value of the Mann-Kendall test.
     pub p: f64,
-    /// Change from one value to the next: the median of the slopes of all pairs.
+    /// Change from one value to the next: the median slope of all pairs.
     pub slope: f64,
 }
 
-/// A series that lies higher, or lower, from somewhere on.
+/// A shift of a series at one position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Values before it.
+    /// Number of values before the step.
     pub after: usize,
-    /// Mean after less mean before.
+    /// Mean after minus mean before.
     pub difference: f64,
-    /// Two-sided p-value, all places where it might be reckoned with.
+    /// Two-sided p-value, corrected for the number of possible positions.
     pub p: f64,
 }
 
-/// Mann and Kendall's test for a trend (Mann 1945; Kendall 1955), with the slope of Theil (1950) and Sen (1968).
+/// Mann-Kendall test for a trend (Mann 1945; Kendall 1955), with the slope of Theil (1950) and Sen (1968).
 ///
-/// The p-value is that of all orders being equally likely, exactly: normal theory is off by a factor in the tails of few values.
-/// With ties it errs to the safe side. A single wild value moves neither by much. `None` below three values, above
-/// [`SERIES_MAX`], or with one that is not finite.
+/// The p-value assumes that all permutations are equally likely and is exact. Normal theory is wrong by a
+/// factor in the tails for few values. With ties the p-value errs on the safe side. A single outlier has
+/// little effect on p-value and slope. `None` below three values, above [`SERIES_MAX`], or with a value that
+/// is not finite.
 pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     let n = values.len();
     if !(3..=SERIES_MAX).contains(&n) || values.iter().any(|value| !value.is_finite()) {
@@ -52,8 +55,8 @@ pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     let slope = |(early, late): (usize, usize)| (values[late] - values[early]) / (late as f64 - early as f64);
     let slope = median(pairs().map(slope))?;
     let all = n * (n - 1) / 2;
-    // Of two orders with the same |S| the one is the other backwards. With ties |S| may be one that no order without them has: that below
-    // it counts.
+    // Two orders with the same |S| are reverses of each other. With ties |S| may be impossible for an order
+    // without them. The next smaller |S| is then used.
     let fewer = (all - s.unsigned_abs() as usize).div_ceil(2);
     let p = if s == 0 { 1.0 } else { (2.0 * inversions_at_most(n, fewer)).min(1.0) };
     Some(Trend { s, p, slope })
@@ -63,9 +66,9 @@ fn sign(difference: f64) -> i64 {
     i64::from(difference > 0.0) - i64::from(difference < 0.0)
 }
 
-/// The share of all orders of `n` things in which at most so many pairs stand the wrong way round.
+/// Share of all permutations of `n` items with at most `most` inversions.
 ///
-/// By the things' number: the last of m stands before 0 to m − 1 others, each as likely as another.
+/// Computed item by item: the last of m items is before 0 to m − 1 others, with equal probability.
 fn inversions_at_most(n: usize, most: usize) -> f64 {
     let mut shares = vec![0.0; most + 1];
     shares[0] = 1.0;
@@ -83,11 +86,12 @@ fn inversions_at_most(n: usize, most: usize) -> f64 {
     shares.iter().sum::<f64>().clamp(0.0, 1.0)
 }
 
-/// The likeliest place of a step: of all splits the one with the largest |t| between the means of its sides (Hawkins 1977).
+/// The most likely step: of all splits the one with the largest |t| between the means of its sides (Hawkins
+/// 1977).
 ///
-/// Its p-value is that of t with n − 2 degrees of freedom times the number of splits (Bonferroni; Worsley 1982 shows it to be close
-/// where it is small), at the most 1. `None` unless both sides can have [`STEP_SIDE_MIN`] values, above [`SERIES_MAX`], without
-/// spread, or with a value that is not finite.
+/// Its p-value is that of t with n − 2 degrees of freedom times the number of splits, at most 1 (Bonferroni).
+/// Worsley 1982 shows that this is close if the p-value is small. `None` unless both sides can have
+/// [`STEP_SIDE_MIN`] values, above [`SERIES_MAX`], without spread, or with a value that is not finite.
 pub fn step(values: &[f64]) -> Option<Step> {
     let n = values.len();
     let finite = values.iter().all(|value| value.is_finite());
@@ -105,7 +109,8 @@ pub fn step(values: &[f64]) -> Option<Step> {
     Some(Step { after, difference, p: (places * two_sided_p(t, (n - 2) as f64)).min(1.0) })
 }
 
-/// Mean of the second less that of the first, and Student's |t| of it with a common variance; infinite where no side varies.
+/// Mean of the second minus mean of the first, and Student's |t| with a common variance. Infinite if neither
+/// side varies.
 fn difference_and_t(first: &[f64], second: &[f64]) -> (f64, f64) {
     let (mean_1, sd_1) = mean_and_sd(first);
     let (mean_2, sd_2) = mean_and_sd(second);
@@ -116,11 +121,12 @@ fn difference_and_t(first: &[f64], second: &[f64]) -> (f64, f64) {
     (difference, if t.is_nan() { 0.0 } else { t })
 }
 
-/// The lag-1 autocorrelation ([`lag1`](crate::lag1)) that so many independent blocks exceed with a probability of about `alpha`,
-/// one-sided: 0.72 for 10 blocks and 0.001, 0.50 for 30.
+/// Lag-1 autocorrelation ([`lag1`](crate::lag1)) that independent blocks exceed with a probability of about
+/// `alpha`, one-sided: 0.72 for 10 blocks and 0.001, 0.50 for 30.
 ///
-/// Mean and variance of the correlation are exact for normal noise (Dufour & Roy 1985), its tail is taken for normal. That is
-/// safe, for the true one ends at cos(π/(n + 1)). `None` below 4 blocks, and unless 0 < `alpha` < 1.
+/// Mean and variance of the autocorrelation are exact for normal noise (Dufour & Roy 1985), and its tail is
+/// assumed to be normal. That is safe, because the true tail ends at cos(π/(n + 1)). `None` below 4 blocks,
+/// and unless 0 < `alpha` < 1.
 pub fn lag1_critical(blocks: u32, alpha: f64) -> Option<f64> {
     if blocks < 4 || !is_share(alpha) {
         return None;

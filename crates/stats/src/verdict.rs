@@ -1,31 +1,32 @@
-//! From an interval to a word: better, worse, equivalent or inconclusive, and how many blocks it takes to find a difference.
+//! Converts an interval to a verdict: better, worse, equivalent or inconclusive. Also computes the number of
+//! blocks needed to find a difference.
 //!
-//! Must not: know units or metrics, or void anything. That a run is void is a finding about how it was measured, which
-//! no interval can show.
+//! This module does not know units or metrics, and does not invalidate results. Invalidity is a finding about
+//! how a result was measured, which no interval can show.
 
 use crate::looks::BLOCKS_MIN;
 use crate::{Estimate, Rule, student};
 
-/// Most blocks [`blocks_for`] speaks of; beyond it the honest answer is "not this way".
+/// Maximum result of [`blocks_for`]. A larger number is not practical.
 pub const BLOCKS_NEEDED_MAX: u32 = 10_000;
 
-/// Distance from 1 that rounding of logarithms explains.
+/// Distance from 1 that is rounding error of logarithms.
 const CONSTANT_ROUNDING: f64 = 1e-9;
 
-/// What may be said about a variant against its baseline.
+/// Verdict on a variant against its baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The interval lies wholly on the good side of 1.
+    /// The interval is entirely on the good side of 1.
     Better,
-    /// The interval lies wholly on the bad side of 1.
+    /// The interval is entirely on the bad side of 1.
     Worse,
-    /// The interval lies wholly within the margin: no difference that matters.
+    /// The interval is entirely within the margin: no difference that matters.
     Equivalent,
-    /// None of these.
+    /// None of the others.
     Inconclusive,
 }
 
-/// Which way a metric is good.
+/// Whether higher or lower values of a metric are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Throughput.
@@ -34,25 +35,26 @@ pub enum Direction {
     LowerIsBetter,
 }
 
-/// The verdict an estimate allows.
+/// Returns the verdict for an estimate.
 ///
-/// `margin` is the smallest difference that matters, as a share (0.03 is 3 %); it reaches from 1/(1 + margin) to 1 + margin,
-/// the same distance both ways on the log scale. An interval within it is `Equivalent` *even where it excludes 1*: the
-/// difference is then certain and certainly smaller than what matters. Else an interval that excludes 1 is `Better` or
-/// `Worse`, and all the rest is `Inconclusive`, as is everything from fewer than [`BLOCKS_MIN`] blocks. A margin of 0
-/// (or less, or no number) is never undercut, so nothing is `Equivalent` then.
+/// `margin` is the smallest difference that matters, as a share (0.03 is 3 %). It reaches from 1/(1 + margin)
+/// to 1 + margin, symmetric on the log scale. An interval within it is `Equivalent` *even if it excludes 1*:
+/// the difference is then certain, but certainly too small to matter. Otherwise an interval that excludes 1
+/// is `Better` or `Worse`, and all others are `Inconclusive`, as is everything from fewer than [`BLOCKS_MIN`]
+/// blocks. With a margin of 0 (or negative, or NaN) nothing is `Equivalent`.
 ///
-/// `Equivalent` is the two one-sided tests of Schuirmann (1987) with the whole interval instead of one of 1 − 2α: stricter
-/// than needed, so that one interval carries every verdict.
+/// `Equivalent` is the two one-sided tests of Schuirmann (1987) with the whole interval instead of one of 1 −
+/// 2α. This is stricter than necessary, so that one interval supports every verdict.
 pub fn judge(estimate: &Estimate, margin: f64, direction: Direction) -> Verdict {
     let Estimate { blocks, low, high, .. } = *estimate;
     of_interval(blocks, (low, high), margin, direction)
 }
 
-/// The verdict of blocks that all gave the same `ratio`: as [`judge`] for an interval of no width.
+/// Returns the verdict if all blocks gave the same `ratio`, as [`judge`] for an interval without width.
 ///
-/// Such a metric is deterministic (bytes of a response), or coarser than its noise. More blocks would give the same ratio again, so
-/// the first look decides. A ratio of 1 is no difference, and with a margin of 0 there is no verdict for it.
+/// Such a metric is deterministic (bytes of a response), or coarser than its noise. More blocks would give
+/// the same ratio, so the first look decides. A ratio of 1 is no difference, and with a margin of 0 it has no
+/// verdict.
 pub fn judge_constant(ratio: f64, blocks: u32, margin: f64, direction: Direction) -> Verdict {
     let ratio = if (ratio - 1.0).abs() <= CONSTANT_ROUNDING { 1.0 } else { ratio };
     of_interval(blocks, (ratio, ratio), margin, direction)
@@ -76,15 +78,16 @@ fn of_interval(blocks: u32, (low, high): (f64, f64), margin: f64, direction: Dir
     }
 }
 
-/// How many blocks it takes to find a true difference with probability `power`, for log ratios with a standard deviation of
-/// `sd_log`: `ln_ratio` is the natural logarithm of the true ratio.
+/// Number of blocks needed to find a true difference with probability `power`, for log ratios with a standard
+/// deviation of `sd_log`. `ln_ratio` is the natural logarithm of the true ratio.
 ///
 /// ```text
 /// the least n with   |ln_ratio| √n / sd_log − t(n) ≥ z(power)
 /// ```
-/// with the critical t that the rule has after n blocks: the chance to have found it *by* then, for the end of a run only, so a
-/// little more than that in fact. The normal distribution stands in for the non-central t, and `power` is kept within 0.5 to 0.999.
-/// `None` when even [`BLOCKS_NEEDED_MAX`] would not do, and for no difference or no number.
+/// with the critical t of the rule after n blocks. This is the probability to have found it *by* then,
+/// computed for the end of a run only, so the true probability is slightly higher. The normal distribution
+/// replaces the non-central t, and `power` is clamped to 0.5 to 0.999. `None` if [`BLOCKS_NEEDED_MAX`] is not
+/// enough, and for no difference or a value that is not finite.
 pub fn blocks_for(ln_ratio: f64, sd_log: f64, power: f64, rule: &Rule) -> Option<u32> {
     let z = student::normal_quantile(power.clamp(0.5, 0.999));
     let effect = ln_ratio.abs();
@@ -99,8 +102,9 @@ pub fn blocks_for(ln_ratio: f64, sd_log: f64, power: f64, rule: &Rule) -> Option
     all.get(all.partition_point(|blocks| !found(*blocks))).copied()
 }
 
-/// The least true difference, as the natural logarithm of a ratio, that is found with probability `power` in `blocks` blocks:
-/// [`blocks_for`] the other way round. `None` where the rule has no interval for so few blocks, and for no spread or no number.
+/// Smallest true difference, as the natural logarithm of a ratio, that is found with probability `power` in
+/// `blocks` blocks. The inverse of [`blocks_for`]. `None` if the rule has no interval for this number of
+/// blocks, without spread, and for a value that is not finite.
 pub fn effect_found(blocks: u32, sd_log: f64, power: f64, rule: &Rule) -> Option<f64> {
     let z = student::normal_quantile(power.clamp(0.5, 0.999));
     let t = if blocks < BLOCKS_MIN { None } else { rule.forecast_t(blocks) };

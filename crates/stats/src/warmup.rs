@@ -1,7 +1,7 @@
-//! Where a series stops warming up, and whether it ever does.
+//! Detects the end of the warm-up in a series, and whether there is one.
 //!
-//! MSER-5 (White 1997; White, Cobb & Spratt 2000): of all places to cut a series, take the one that makes the mean of
-//! the rest most certain. It needs no threshold and no model of the warm-up.
+//! MSER-5 (White 1997; White, Cobb & Spratt 2000): of all positions to cut a series, take the one that makes
+//! the mean of the rest most precise. It needs no threshold and no model of the warm-up.
 //!
 //! ```text
 //!  Z ▁▃▅▆▇▇▆▇▇▆▇▇▇▆▇      Z_1..Z_k: means of 5 buckets, below 60 of 2
@@ -13,31 +13,34 @@
 use crate::estimate::mean_and_variance_of_it;
 use crate::median::median;
 
-/// Buckets averaged into one batch, which takes out most of the correlation between neighbours; of a series too short for that, so many.
+/// Buckets averaged into one batch, which removes most of the correlation between neighbours: for long and
+/// for short series.
 const BATCH: (usize, usize) = (5, 2);
-/// Buckets from which batches are large: 12 of them, 6 s of 100 ms buckets.
+/// Minimum number of buckets for large batches: 12 batches, 6 s of 100 ms buckets.
 const LONG: usize = 60;
-/// Batches at the end that are never cut off to: the variance of fewer is small by chance too often
-/// (Hoad, Robinson & Davies 2010).
+/// Minimum number of batches after the cut. The variance of fewer is too often small by chance (Hoad,
+/// Robinson & Davies 2010).
 const KEPT_BATCHES_MIN: usize = 5;
-/// Shortest series in which a cut beyond its half can be seen at all: 12 small batches, 2.4 s of 100 ms buckets.
+/// Minimum length of a series in which a cut beyond its half is detectable: 12 small batches, 2.4 s of 100 ms
+/// buckets.
 pub const BUCKETS_MIN: usize = 24;
 
-/// Where to cut a series.
+/// Position at which a series is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truncation {
-    /// Buckets to leave out at the beginning.
+    /// Number of buckets to omit at the start.
     pub buckets: usize,
-    /// Whether the rest is steady: the cut lies within the first half, and the series is long enough to tell.
+    /// Whether the rest is steady: the cut is within the first half, and the series is long enough to judge.
     pub steady: bool,
 }
 
-/// The MSER-5 truncation of a series of equal buckets (throughput or CPU per request in each 100 ms, any unit).
+/// Returns the MSER-5 truncation of a series of equal buckets (throughput or CPU per request in each 100 ms,
+/// any unit).
 ///
-/// Not steady when the best cut lies beyond half of the series, when there are fewer than [`BUCKETS_MIN`] buckets, or
-/// when a value is not finite; in the last two cases `buckets` is 0. Of equally good cuts the earliest counts; up to
-/// four buckets at the end that fill no batch are left unseen.
-/// A series that is pure noise is called not steady in about one of ten cases: see `docs/methodology.md`.
+/// Not steady if the best cut is beyond half of the series, if there are fewer than [`BUCKETS_MIN`] buckets,
+/// or if a value is not finite. In the last two cases `buckets` is 0. Of equally good cuts the earliest is
+/// used. Up to four buckets at the end that fill no batch are ignored. A series of pure noise is reported as
+/// not steady in about one of ten cases: see `docs/methodology.md`.
 pub fn mser5(series: &[f64]) -> Truncation {
     if series.len() < BUCKETS_MIN || series.iter().any(|value| !value.is_finite()) {
         return Truncation { buckets: 0, steady: false };
@@ -49,17 +52,18 @@ pub fn mser5(series: &[f64]) -> Truncation {
     Truncation { buckets: cut * size, steady: 2 * cut <= batches.len() }
 }
 
-/// By how much medians may lie from the level that a series comes to, as a share.
+/// Relative tolerance of medians around the final level of a series.
 const LEVEL_TOLERANCE: f64 = 0.05;
 
-/// So many standard errors between the second and the last third of a series are a movement.
+/// Number of standard errors between the second and the last third of a series that count as a change.
 const MOVES_Z: f64 = 1.5;
 
-/// After how many of equal buckets a series is steady; `None` where it never is.
+/// Returns the number of buckets after which a series is steady. `None` if it never is.
 ///
-/// After the first third at the latest, where the other two are alike: the best cut of noise lies anywhere. Else by [`mser5`], else by
-/// medians: what a host takes in bursts makes a late cut look best, and hardly moves them. The level is the median of
-/// the second half, the two halves of which must agree on it; the first five buckets whose median is near it are the first of the level,
+/// If the last two thirds agree, this is at most the first third, because the best cut of noise can be
+/// anywhere. Otherwise by [`mser5`], otherwise by medians: CPU time taken by the host in bursts makes a late
+/// cut look best, but hardly changes medians. The level is the median of the second half, and both halves of
+/// that half must agree with it. The first five buckets whose median is near it are the start of the level,
 /// and must begin within the first half.
 pub fn steady_after(series: &[f64]) -> Option<usize> {
     let found = mser5(series);
@@ -80,7 +84,7 @@ pub fn steady_after(series: &[f64]) -> Option<usize> {
     (0..=half).find(|start| is_level && is_near(&series[*start..*start + BATCH.0]))
 }
 
-/// Whether the mean of the first half differs from that of the second by more than the noise of neighbours.
+/// Whether the means of the two halves differ by more than the noise between neighbours.
 fn moves(series: &[f64]) -> bool {
     let pairs: Vec<f64> = series.chunks_exact(BATCH.1).map(|pair| pair.iter().sum()).collect();
     let (first, second) = pairs.split_at(pairs.len() / 2);
@@ -88,7 +92,7 @@ fn moves(series: &[f64]) -> bool {
     (one - other).abs() > MOVES_Z * (variance + more).sqrt()
 }
 
-/// The number of batches whose removal gives the least MSER.
+/// Number of leading batches whose removal minimizes MSER.
 fn best_cut(batches: &[f64]) -> usize {
     let mut best = (f64::INFINITY, 0);
     for cut in 0..=batches.len() - KEPT_BATCHES_MIN {

@@ -1,5 +1,5 @@
-//! The rule: calls that end or litter a program are made where that is the job, and nowhere else. It reads tokens, so
-//! that a call inside a macro's arguments counts too; it must not read text, where comments and strings would.
+//! Rule: calls that end a program or print are allowed only in specific places. Works on tokens, so that
+//! calls within macro arguments count and comments and strings do not.
 
 use proc_macro2::{Delimiter, Group, LineColumn, TokenStream, TokenTree};
 
@@ -7,7 +7,7 @@ use super::code::Code;
 use super::tree::File;
 use super::{Finding, Tree};
 
-/// A call that is not made, except where `allowed`.
+/// A call that is forbidden except where `allowed`.
 struct Ban {
     call: &'static str,
     allowed: fn(&File) -> bool,
@@ -41,7 +41,7 @@ const UNWRITTEN: Ban = Ban {
     remedy: "write it, or leave the case out of the type",
 };
 
-/// By the name of clap's type, too, which has the same.
+/// Also matches clap's type of the same name.
 const PROGRAM: Ban = Ban {
     call: "Command::new",
     allowed: may_start_programs,
@@ -73,14 +73,15 @@ fn banned_calls(file: &File, code: &Code) -> Vec<Finding> {
     calls.into_iter().map(finding).collect()
 }
 
-// Build scripts speak to cargo by printing; xtask, examples and benches are programs that people run.
+// Build scripts communicate with cargo by printing. xtask, examples and benches are run by people.
 fn may_print(file: &File) -> bool {
     ["crates/cli/", "xtask/", "bench/"].iter().any(|root| file.path.starts_with(root))
         || ["examples", "benches"].iter().any(|folder| file.is_below(folder))
         || file.name() == "build.rs"
 }
 
-// `machine` owns the rule; a warden has its environment by it already, and SSH, kubectl and a browser act as the user.
+// `machine` implements the rule. A warden already has its environment from it, and SSH, kubectl and a browser
+// act as the user.
 fn may_start_programs(file: &File) -> bool {
     const FILES: [&str; 6] = [
         "crates/machine/src/programs.rs",
@@ -98,7 +99,7 @@ fn may_start_programs(file: &File) -> bool {
         || file.is_below("examples")
 }
 
-/// Every call of the table in the tokens, at any depth, with its place.
+/// Collects all calls in the table from the tokens, at any depth, with their positions.
 fn collect(tokens: TokenStream, calls: &mut Vec<(Ban, LineColumn)>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     for (index, token) in tokens.iter().enumerate() {
@@ -152,7 +153,7 @@ fn is_empty_call(arguments: &Group) -> bool {
     arguments.delimiter() == Delimiter::Parenthesis && arguments.stream().is_empty()
 }
 
-/// `exit` itself, or an import list that has it.
+/// `exit` itself, or an import list that contains it.
 fn names_exit(token: &TokenTree) -> bool {
     match token {
         TokenTree::Ident(name) => name == "exit",

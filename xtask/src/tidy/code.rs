@@ -1,7 +1,7 @@
-//! A Rust file parsed: its tokens, its functions, and which of it is there for tests alone. Parsing, not searching,
-//! so that strings and comments are never mistaken for code. It must not know what the rules do with it.
+//! A parsed Rust file: its tokens, its functions, and its test-only parts. The file is parsed and not
+//! searched, so that strings and comments are never mistaken for code. This module does not know the rules.
 
-use proc_macro2::{LineColumn, Span, TokenStream};
+use proc_macro2::{Group, LineColumn, Span, TokenStream, TokenTree};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
@@ -10,27 +10,31 @@ use syn::{Attribute, ImplItem, Item, Meta, Signature, Token, TraitItem};
 use super::tree::File;
 use super::{Finding, Tree};
 
-/// What the rules want to know of a Rust file.
+/// The parts of a Rust file that rules use.
 pub struct Code {
     pub tokens: TokenStream,
     pub functions: Vec<Function>,
-    /// Names of the modules declared `#[cfg(test)] mod name;`, whose code is in files of their own.
+    /// Names of modules declared as `#[cfg(test)] mod name;`, whose code is in separate files.
     pub test_modules: Vec<String>,
     test_spans: Vec<(LineColumn, LineColumn)>,
+    /// Where each token begins, in order; comments have none.
+    starts: Vec<LineColumn>,
 }
 
-/// A function with a body, and the lines from its signature to its closing brace.
+/// A function with a body, from its signature to its closing brace.
 pub struct Function {
     pub name: String,
     pub start: LineColumn,
-    pub lines: usize,
+    end: LineColumn,
 }
 
 impl Code {
     pub fn parse(text: &str) -> syn::Result<Self> {
         let syntax = syn::parse_file(text)?;
         let (functions, test_modules, test_spans) = (Vec::new(), Vec::new(), Vec::new());
-        let mut code = Self { tokens: text.parse()?, functions, test_modules, test_spans };
+        let (tokens, mut starts) = (text.parse::<TokenStream>()?, Vec::new());
+        collect_starts(tokens.clone(), &mut starts);
+        let mut code = Self { tokens, functions, test_modules, test_spans, starts };
         if is_for_tests(&syntax.attrs) {
             code.mark_test(syntax.span());
         }
@@ -38,9 +42,20 @@ impl Code {
         Ok(code)
     }
 
-    /// Whether this place is inside an item that only tests see.
+    /// Whether this position is inside a test-only item.
     pub fn is_test_at(&self, place: LineColumn) -> bool {
         self.test_spans.iter().any(|(start, end)| (start..=end).contains(&&place))
+    }
+
+    /// Number of tokens outside of what only tests see.
+    pub fn size(&self) -> usize {
+        self.starts.iter().filter(|start| !self.is_test_at(**start)).count()
+    }
+
+    /// Number of tokens of a function.
+    pub fn size_of(&self, function: &Function) -> usize {
+        let before = |place: LineColumn| self.starts.partition_point(|start| *start < place);
+        before(function.end) - before(function.start)
     }
 
     fn mark_test(&mut self, span: Span) {
@@ -49,8 +64,30 @@ impl Code {
 
     fn add_function(&mut self, signature: &Signature, end: LineColumn) {
         let start = signature.span().start();
-        let lines = end.line - start.line + 1;
-        self.functions.push(Function { name: signature.ident.to_string(), start, lines });
+        self.functions.push(Function { name: signature.ident.to_string(), start, end });
+    }
+}
+
+/// Collects where tokens begin, a bracket and its counterpart as one each. Doc comments are attributes by now, and left out.
+fn collect_starts(tokens: TokenStream, starts: &mut Vec<LineColumn>) {
+    let mut is_attribute = false;
+    for token in tokens {
+        let is_doc =
+            |group: &Group| group.stream().into_iter().next().is_some_and(|first| first.to_string() == "doc");
+        match &token {
+            TokenTree::Group(group) if is_attribute && is_doc(group) => {
+                starts.pop();
+            }
+            TokenTree::Group(group) => {
+                starts.push(group.span_open().start());
+                collect_starts(group.stream(), starts);
+                starts.push(group.span_close().start());
+            }
+            TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => {
+                starts.push(token.span().start());
+            }
+        }
+        is_attribute = matches!(&token, TokenTree::Punct(mark) if ['#', '!'].contains(&mark.as_char()));
     }
 }
 
@@ -90,7 +127,8 @@ impl<'ast> Visit<'ast> for Code {
     }
 }
 
-/// `#[test]` and its like (`#[some::test]`), or a `#[cfg(...)]` that cannot hold without `test`.
+/// Whether attributes include `#[test]` or similar (`#[some::test]`), or a `#[cfg(...)]` that requires
+/// `test`.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::Path(path) => path.segments.last().is_some_and(|last| last.ident == "test"),
@@ -132,7 +170,7 @@ fn attributes_of(item: &Item) -> &[Attribute] {
     }
 }
 
-/// The rule: a Rust file parses, because the other rules can say nothing of one that does not.
+/// Rule: a Rust file parses. The other rules cannot check a file that does not.
 pub fn find(tree: &Tree) -> Vec<Finding> {
     let unparsed = |file: &File| {
         let error = file.code.as_ref()?.as_ref().err()?;

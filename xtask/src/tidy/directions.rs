@@ -1,5 +1,5 @@
-//! The rule: crates use each other only in the directions of the picture in docs/architecture.md, which stands here
-//! as a table. It reads manifests alone; cargo has already made sure that code uses nothing else.
+//! Rule: crates depend on each other only as shown in docs/architecture.md. The table below has the same
+//! content. Only manifests are read, because cargo ensures that code uses nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::tree::File;
 use super::{Finding, Tree};
 
-/// Each crate, and the crates that its code may use. Tests of a crate may use others too, as long as there is no ring.
+/// Each crate, and the crates that its code may use. Its tests may use others, unless that forms a cycle.
 const MAY_USE: [(&str, &[&str]); 14] = [
     ("stats", &[]),
     ("model", &["stats"]),
@@ -39,7 +39,7 @@ const MAY_USE: [(&str, &[&str]); 14] = [
 const PICTURE: &str =
     "add it to the picture in docs/architecture.md and to the table in xtask/src/tidy/directions.rs";
 
-/// A crate of ours: the folder, its manifest, and what it uses with the byte at which it says so.
+/// A workspace crate: its folder, its manifest, and its dependencies with their byte offsets in the manifest.
 struct Crate<'t> {
     folder: &'t str,
     manifest: &'t File,
@@ -74,7 +74,7 @@ impl Crate<'_> {
         forbidden.map(|(used, at)| self.manifest.finding_at(*at, what(used), remedy)).collect()
     }
 
-    /// What its tests use and that comes back to this crate.
+    /// Finds dependencies of its tests that lead back to this crate.
     fn rings(&self, edges: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<Finding> {
         let ring = self.tests_use.iter().filter(|(used, _)| reaches(used, self.folder, edges));
         let what = |used| format!("tests of {} use {used}, which comes back to {0}", self.folder);
@@ -103,7 +103,7 @@ fn reaches(from: &str, goal: &str, edges: &BTreeMap<&str, BTreeSet<&str>>) -> bo
     false
 }
 
-/// The crates of the workspace by the name that manifests use for them: `[workspace.dependencies]` with a path.
+/// Maps dependency names in manifests to workspace crates: `[workspace.dependencies]` with a path.
 fn workspace_crates(tree: &Tree) -> BTreeMap<String, String> {
     let root = tree.file("Cargo.toml").and_then(|file| DeTable::parse(&file.text).ok());
     let Some(root) = root else { return BTreeMap::new() };
@@ -135,7 +135,7 @@ fn read_crate<'t>(
     Some(one)
 }
 
-/// Reads the dependency tables of a manifest, also those below `[target.'cfg(...)']`.
+/// Reads the dependency tables of a manifest, including those below `[target.'cfg(...)']`.
 fn collect_uses(table: &DeTable, ours: &BTreeMap<String, String>, one: &mut Crate) {
     for (key, value) in table {
         let Some(entries) = value.get_ref().as_table() else { continue };

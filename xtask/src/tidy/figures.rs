@@ -1,5 +1,5 @@
-//! The rule: numbers become words in one place. A format with decimals or a sign of its own, or a plural made by hand, is a second one, which
-//! will write `×0.00` or `1 requests` one day. It reads tokens, and no comments.
+//! Rule: numbers are formatted in one module. A format with decimals or a sign elsewhere, or a plural made by
+//! hand, would print `×0.00` or `1 requests` one day. Works on tokens, and ignores comments.
 
 use proc_macro2::{Delimiter, Group, LineColumn, TokenStream, TokenTree};
 
@@ -7,9 +7,9 @@ use super::code::Code;
 use super::tree::File;
 use super::{Finding, Tree};
 
-/// Where figures are written.
+/// The module that formats figures.
 const OWNER: &str = "crates/model/src/quantity";
-/// Files that write coordinates of drawings, or numbers for programs alone.
+/// Files that write coordinates of drawings, or numbers that only programs read.
 const NOT_FOR_READERS: [&str; 5] = [
     "crates/explain/src/flame.rs",
     "crates/explain/src/write.rs",
@@ -59,7 +59,8 @@ fn collect(tokens: TokenStream, found: &mut Vec<(&'static str, LineColumn)>) {
     }
 }
 
-/// Whether a text has `{…:.2}`, `{…:.n$}`, `{…:.*}` or `{…:+}` in it. Of `{…:.4e}` nobody reads more than a program would.
+/// Whether a string contains `{…:.2}`, `{…:.n$}`, `{…:.*}` or `{…:+}`. `{…:.4e}` is allowed, because it is
+/// for programs.
 fn formats_a_figure(literal: &str) -> bool {
     let text = literal.replace("{{", "").replace("}}", "");
     literal.contains('"')
@@ -71,13 +72,13 @@ fn formats_a_figure(literal: &str) -> bool {
         })
 }
 
-/// The ending of a plural as a block of its own: `{ "s" }`.
+/// Whether a block contains only a plural ending: `{ "s" }`.
 fn is_ending_of_a_plural(group: &Group) -> bool {
     let text = group.stream().to_string();
     group.delimiter() == Delimiter::Brace && ["\"s\"", "\"es\""].contains(&text.as_str())
 }
 
-/// What a comment for documentation becomes: `[doc = "…"]`.
+/// Whether a group is a doc comment: `[doc = "…"]`.
 fn is_comment(group: &Group) -> bool {
     let first = group.stream().into_iter().next();
     group.delimiter() == Delimiter::Bracket && first.is_some_and(|first| first.to_string() == "doc")

@@ -1,5 +1,5 @@
-//! The rule: a Rust file begins by saying what it is for and what it must not do. Only that the header is there can
-//! be checked; whether it is true cannot.
+//! Rule: a Rust file begins with a header that states its purpose and its limits. Only the presence of the
+//! header is checked.
 
 use super::tree::File;
 use super::{Finding, Tree};

@@ -1,5 +1,5 @@
-//! The rule: a relative link in a Markdown page leads to a file or folder of this tree. Links to other sites, and
-//! places within a page, are not followed.
+//! Rule: a relative link in a Markdown page leads to a file or folder of this tree. Links to other sites and
+//! anchors within a page are not checked.
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
@@ -17,7 +17,7 @@ fn broken_links(tree: &Tree, page: &File) -> Vec<Finding> {
     broken.map(|(link, at)| page.finding_at(at, format!("`{link}` leads nowhere"), remedy)).collect()
 }
 
-/// Every link and picture of a page with its place in bytes, also those written as HTML; none from code.
+/// Returns all links and images of a page with their byte offsets, including HTML but not code.
 fn links_of(text: &str) -> Vec<(String, usize)> {
     let mut links = Vec::new();
     let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES;
@@ -40,7 +40,7 @@ fn html_links(html: &str) -> impl Iterator<Item = &str> {
     attributes.flat_map(move |it| html.split(it).skip(1)).filter_map(|rest| rest.split('"').next())
 }
 
-/// Whether a link is meant to lead into the tree and does not.
+/// Whether a link should lead into the tree and does not.
 fn is_broken(tree: &Tree, page: &File, link: &str) -> bool {
     let path = link.split(['#', '?']).next().unwrap_or(link);
     let other_site = path.contains("://") || path.starts_with("mailto:") || path.starts_with("//");
@@ -48,8 +48,7 @@ fn is_broken(tree: &Tree, page: &File, link: &str) -> bool {
     !other_site && !within_page && !target_of(page, path).is_some_and(|target| tree.has(&target))
 }
 
-/// The place in the tree that a link's path means, as seen from the page, or from the root if it begins with `/`.
-/// `None` where it leaves the tree.
+/// Resolves a link relative to its page, or to the root if it begins with `/`. `None` if it leaves the tree.
 fn target_of(page: &File, path: &str) -> Option<String> {
     let start =
         if path.starts_with('/') { "" } else { page.path.rsplit_once('/').map_or("", |(folder, _)| folder) };

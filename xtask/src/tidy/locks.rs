@@ -1,5 +1,5 @@
-//! The rule: lock files name packages by version and checksum, and no host but Cargo's own name for its registry, so
-//! that they work on every machine. Addresses for funding are left alone; nothing is fetched from them.
+//! Rule: lock files contain package versions and checksums but no host except Cargo's name for its registry,
+//! so that they work on every machine. Funding addresses are ignored, because nothing is fetched from them.
 
 use super::tree::File;
 use super::{Finding, Tree};

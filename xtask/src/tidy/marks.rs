@@ -1,9 +1,9 @@
-//! The rule: what is left to do is done or filed, not marked in the tree. It reads every text, comments above all.
+//! Rule: no to-do marks in the tree. Open work is done or filed. Checks all text files, including comments.
 
 use super::tree::File;
 use super::{Finding, Tree};
 
-// In halves, so that this file does not break its own rule.
+// Split, so that this file does not violate the rule.
 const MARKS: [&str; 2] = [concat!("TO", "DO"), concat!("FIX", "ME")];
 const LOCK_FILES: [&str; 2] = ["Cargo.lock", "package-lock.json"];
 
@@ -21,7 +21,7 @@ fn marks(file: &File) -> Vec<Finding> {
     found.collect()
 }
 
-/// Whether the word stands in the line with no letter, digit or underscore touching it.
+/// Whether the line contains the word without an adjacent letter, digit or underscore.
 fn has_word(line: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(start, _)| {

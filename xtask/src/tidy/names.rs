@@ -1,4 +1,5 @@
-//! The rule: a folder is a job and a file a noun. It bans the names that say neither; it must not judge any other.
+//! Rule: a folder is named after its job, and a file after a noun. Only names that describe neither are
+//! rejected.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use super::{Finding, Tree};
 const BANNED: [&str; 5] = ["utils", "common", "helpers", "misc", "imp"];
 
 pub fn find(tree: &Tree) -> Vec<Finding> {
-    // A banned folder is reported once, at the first file in it, not again for each file.
+    // A banned folder is reported once, at its first file.
     let mut by_entry = BTreeMap::new();
     for file in tree.files() {
         let ends = file.path.match_indices('/').map(|(end, _)| end).chain([file.path.len()]);

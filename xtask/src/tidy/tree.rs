@@ -1,5 +1,5 @@
-//! The tree as the rules see it: every file of ours with its path and text, Rust already parsed. It reads the disk
-//! once and must not judge what it finds.
+//! The tree in memory: all our files with path and text, and Rust files parsed. Reads the disk once and does
+//! not judge files.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,10 +8,10 @@ use std::{fs, io};
 use super::Finding;
 use super::code::Code;
 
-/// Folders that hold nothing written here, wherever they stand.
+/// Folders at any depth that contain nothing written here.
 const FOREIGN_FOLDERS: [&str; 2] = [".git", "node_modules"];
 
-/// Folders of output, by their whole path: `crates/services` is one of ours.
+/// Output folders by their full path, because for example `crates/services` is source code.
 const OUTPUT_FOLDERS: [&str; 7] =
     ["target", "records", "web/dist", "fuzz/target", "fuzz/seeds", "fuzz/corpus", "fuzz/artifacts"];
 
@@ -20,13 +20,13 @@ pub struct Tree {
     files: Vec<File>,
 }
 
-/// One file. The path is relative to the root, with `/`; the text is empty where the file is not UTF-8.
+/// One file. The path is relative to the root, with `/`. The text is empty if the file is not UTF-8.
 pub struct File {
     pub path: String,
     pub text: String,
-    /// What was parsed, in a `.rs` file only.
+    /// The parsed code of a `.rs` file.
     pub code: Option<syn::Result<Code>>,
-    /// Whether it is there for tests alone, by its place or because a `#[cfg(test)] mod` names it.
+    /// Whether the file is test-only, by its path or because it is declared as `#[cfg(test)] mod`.
     pub is_test: bool,
 }
 
@@ -37,39 +37,39 @@ impl File {
         Self { path, text, code, is_test }
     }
 
-    /// That it breaks a rule in this line.
+    /// Creates a finding for this line.
     pub fn finding(&self, line: usize, what: String, remedy: &'static str) -> Finding {
         Finding { path: self.path.clone(), line, what, remedy }
     }
 
-    /// The same at this byte of the text.
+    /// Creates a finding for the line at this byte offset.
     pub fn finding_at(&self, offset: usize, what: String, remedy: &'static str) -> Finding {
         self.finding(self.text[..offset].matches('\n').count() + 1, what, remedy)
     }
 
-    /// The last part of the path.
+    /// The last component of the path.
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// What follows the last dot of the name, if anything.
+    /// The part of the name after its last dot, if any.
     pub fn extension(&self) -> Option<&str> {
         self.name().rsplit_once('.').map(|(_, extension)| extension)
     }
 
-    /// Whether the folder `name` is on the way to this file.
+    /// Whether the file is below a folder named `name`.
     pub fn is_below(&self, name: &str) -> bool {
         self.path.split('/').rev().skip(1).any(|part| part == name)
     }
 
-    /// The parsed code, where this is Rust that parses.
+    /// The parsed code, if this is a Rust file that parses.
     pub fn parsed(&self) -> Option<&Code> {
         self.code.as_ref().and_then(|code| code.as_ref().ok())
     }
 }
 
 impl Tree {
-    /// Reads everything below `root` except version control, installed packages and output.
+    /// Reads all files below `root` except version control, installed packages and output.
     pub fn read(root: &Path) -> io::Result<Self> {
         let mut files = Vec::new();
         read_folder(root, "", &mut files)?;
@@ -87,7 +87,7 @@ impl Tree {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// Whether there is a file or a folder of this path; the empty path is the root.
+    /// Whether a file or folder with this path exists. The empty path is the root.
     pub fn has(&self, path: &str) -> bool {
         path.is_empty()
             || self.files.iter().any(|file| {
@@ -106,7 +106,7 @@ fn read_folder(folder: &Path, prefix: &str, files: &mut Vec<File>) -> io::Result
                 read_folder(&entry.path(), &format!("{path}/"), files)?;
             }
         } else {
-            // A link is listed and not followed: what it points to is read at its own place.
+            // Symbolic links are listed but not followed. Their targets are read at their own paths.
             let bytes = if kind.is_file() { fs::read(entry.path())? } else { Vec::new() };
             files.push(File::new(path, String::from_utf8(bytes).unwrap_or_default()));
         }
@@ -120,7 +120,7 @@ fn is_test_path(path: &str) -> bool {
     in_test_folder || name == "tests.rs" || name.contains(".test.")
 }
 
-/// Marks the files of modules that their parent declares under `#[cfg(test)]`, and the modules below those.
+/// Marks the files of modules that their parent declares under `#[cfg(test)]`, and of modules below them.
 fn mark_test_modules(files: &mut [File]) {
     let of_file = |file: &File| {
         let folder = module_folder(&file.path);
@@ -135,7 +135,7 @@ fn mark_test_modules(files: &mut [File]) {
     }
 }
 
-/// The folder, with its final `/`, in which a file's child modules are.
+/// The folder of a file's child modules, with its final `/`.
 fn module_folder(path: &str) -> String {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     match name {

@@ -1,4 +1,5 @@
-//! How often a tuning of simulated services advises what is right: `cargo run --release -p proofload-analysis --example simulated_tune`.
+//! Measures how often a tuning of simulated services gives the right recommendation: `cargo run --release -p
+//! proofload-analysis --example simulated_tune`.
 
 mod world;
 
@@ -18,13 +19,13 @@ fn main() {
     let (eight, five) = ([30.0, 10.0, 5.0, -5.0, 0.0, 0.0, 0.0, 0.0], [10.0, 5.0, -5.0, 0.0, 0.0]);
     let tail = vec![0.5_f64.ln_1p(), 0.0, 0.0, 0.0, 0.0];
     let cells = [
-        // Trials of 6.5 s, as of a service that starts or warms up slowly.
+        // Trials of 6.5 s, as for a service that starts or warms up slowly.
         ("11 settings, 13 min", world(6.5, 13.0, &eleven)),
         ("11 settings, 13 min, a pair of ×1.1", World { synergy: 0.095, ..world(6.5, 13.0, &eleven) }),
         ("8 settings, 10 min", world(6.5, 10.0, &eight)),
         ("5 settings, 10 min", world(6.5, 10.0, &five)),
         ("11 settings that do nothing, 13 min", world(6.5, 13.0, &[0.0; 11])),
-        // And of 3.5 s, as of a small service.
+        // Trials of 3.5 s, as for a small service.
         ("11 settings, 10 min", world(3.5, 10.0, &eleven)),
         ("11 settings, 10 min, noisier (6.1 %)", World { sd: 0.061, ..world(3.5, 10.0, &eleven) }),
         ("8 settings, 10 min", world(3.5, 10.0, &eight)),
@@ -80,7 +81,7 @@ fn share(hits: usize, of: usize) -> String {
     if of == 0 { "–".to_owned() } else { format!("{:.1} %", hits as f64 / of as f64 * 100.0) }
 }
 
-/// The mean.
+/// Mean duration.
 fn seconds(came: &[world::Came]) -> f64 {
     came.iter().map(|one| one.seconds).sum::<f64>() / came.len() as f64
 }

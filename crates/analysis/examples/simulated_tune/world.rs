@@ -1,4 +1,4 @@
-//! A world without processes: settings of known effects, trials with the noise of two shared cores.
+//! Simulated services: settings with known effects, and trials with the noise of two shared cores.
 
 use model::Metric;
 use proofload_analysis::tune::{
@@ -7,44 +7,46 @@ use proofload_analysis::tune::{
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// Standard deviation of a trial's p99, and the most that it may become.
+/// Standard deviation of a trial's p99, and the maximum allowed ratio.
 const TAIL_SD: f64 = 0.15;
 const KEPT: f64 = 1.1;
 /// The smallest difference that matters.
 const MARGIN: f64 = 0.03;
-/// Blocks after which a comparison of one setting ends undecided: seven minutes, with trials of 3.5 s.
+/// Number of blocks after which a comparison of one setting ends undecided: seven minutes, with trials of 3.5
+/// s.
 const ALONE_BLOCKS_MAX: u32 = 60;
 
-/// What is true.
+/// True effects and parameters.
 #[derive(Debug, Clone, Default)]
 pub struct World {
-    /// What each setting does at its screened level, as a logarithm.
+    /// Effect of each setting at its screened level, as a logarithm.
     pub effects: Vec<f64>,
-    /// What the first two do to each other, as a logarithm by which both are more than one after the other.
+    /// Interaction of the first two settings, as the logarithm by which both together exceed their separate
+    /// effects.
     pub synergy: f64,
     /// Standard deviation of a trial's figure.
     pub sd: f64,
-    /// What each setting does to the p99, as a logarithm; where it is not empty, p99 < +10% is to be kept.
+    /// Effect of each setting on the p99, as a logarithm. If not empty, the limit p99 < +10% applies.
     pub tails: Vec<f64>,
     /// Seconds of a trial.
     pub trial_s: f64,
-    /// For all of it, in seconds.
+    /// Budget of the whole tuning, in seconds.
     pub budget_s: f64,
 }
 
-/// What a tuning of it came to.
+/// Result of a tuning.
 #[derive(Debug, Clone, Default)]
 pub struct Came {
-    /// Settings that are advised.
+    /// Recommended settings.
     pub set: Vec<usize>,
     /// The confirmed ratio and its interval.
     pub confirmed: Option<[f64; 3]>,
-    /// Seconds it took.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
 impl World {
-    /// What a row does, as a logarithm.
+    /// Effect of a row, as a logarithm.
     pub fn log(&self, row: &Row) -> f64 {
         let on = |of: usize| row.get(of).is_some_and(|level| *level > 0);
         let main: f64 = self.effects.iter().enumerate().filter(|(of, _)| on(*of)).map(|(_, log)| log).sum();
@@ -55,12 +57,13 @@ impl World {
         self.tails.iter().zip(row).filter(|(_, level)| **level > 0).map(|(log, _)| log).sum()
     }
 
-    /// Whether a setting breaks the limit on the p99 by itself.
+    /// Whether a setting alone breaks the limit on the p99.
     pub fn breaks(&self, of: usize) -> bool {
         self.tails.get(of).is_some_and(|log| *log > KEPT.ln())
     }
 
-    /// Whether what is advised is right: nothing that hurts, does nothing or breaks the limit, and nothing of 5 % and more left out.
+    /// Whether the recommendation is right: no setting that hurts, does nothing or breaks the limit, and
+    /// every setting of 5 % and more included.
     pub fn is_right(&self, came: &Came) -> bool {
         self.effects.iter().enumerate().all(|(of, log)| match came.set.contains(&of) {
             true => *log > 0.0 && !self.breaks(of),
@@ -68,7 +71,7 @@ impl World {
         })
     }
 
-    /// Tunes it.
+    /// Runs a tuning.
     pub fn tuned(&self, seed: u64) -> Came {
         let setting = |of: usize| {
             let level = Level { name: format!("s{of}"), changes: Vec::new() };
@@ -99,7 +102,8 @@ impl World {
         came
     }
 
-    /// Compares the service with and without each setting, one after the other, each until it is decided. Limits are not kept.
+    /// Compares the service with and without each setting, one after the other, each until it is decided.
+    /// Ignores limits.
     pub fn compared_one_by_one(&self, seed: u64) -> Came {
         let mut random = Pcg64::seed_from_u64(seed);
         let rule = stats::Rule::each_block(1, None).expect("a rule");
@@ -126,7 +130,7 @@ impl World {
     }
 
     fn outcome(&self, step: &Step, seconds: f64, random: &mut Pcg64) -> Outcome {
-        // Two variants that are alike are refused.
+        // Equal variants would be rejected.
         assert!((1..step.rows.len()).all(|at| !step.rows[..at].contains(&step.rows[at])), "{step:?}");
         let truth = |row: &Row| match step.rate_per_s {
             Some(_) => (Metric::P99, self.tail_log(row), TAIL_SD),

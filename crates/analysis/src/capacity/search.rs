@@ -1,6 +1,6 @@
-//! What slices at one rate say of a limit, and which rate is to be tried next.
+//! Evaluates slices at one rate against a limit, and chooses the next rate to try.
 //!
-//! Requests that fail count as never answered: a service that sheds its load is no faster for it.
+//! Failed requests count as never responded to, so a service that sheds load does not appear faster.
 
 use std::collections::BTreeMap;
 
@@ -14,30 +14,33 @@ use stats::capacity::{
 use crate::only_if;
 use crate::variant::{complete, few_merged, mean, outcome, total};
 
-/// Share of a closed loop's throughput at which the search begins, and the factor from one step up to the next.
+/// First rate of the search as a share of the closed-loop throughput, and the factor from one step up to the
+/// next.
 const FIRST_SHARE: f64 = 0.7;
 const STEP_UP: f64 = 1.2;
-/// The factor from one step down to the next, where the first rate is too much.
+/// Factor from one step down to the next, if the first rate is too high.
 const STEP_DOWN: f64 = 0.5;
-/// Below so many requests a second there is no capacity to speak of.
+/// Lowest rate of the search, per second.
 const RATE_LEAST_PER_S: f64 = 1.0;
-/// No service does more in open loop than so many times what it did in closed loop, unless the connections were its limit.
+/// Highest rate of the search, relative to the closed-loop throughput. A service does not do more in open
+/// loop, unless connections were its limit.
 const SHARE_MOST: f64 = 4.0;
-/// How much higher the next window is where nothing failed.
+/// Factor for the next window if nothing failed.
 const UNFAILED_UP: f64 = 1.05;
-/// Steps between a rate that is kept and one that is not.
+/// Number of steps between a rate that is kept and one that is not.
 const STEPS_BETWEEN: usize = 3;
-/// Lower rates than this share of capacity say nothing of how steep it is there.
+/// Minimum share of the capacity from which a rate is informative about the slope there.
 const SHARE_LEAST: f64 = 0.5;
 
-/// One limit that users bear.
+/// One limit of `design.slo`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Clause {
-    /// As it was written.
+    /// The limit as written.
     pub limit: Limit,
-    /// Which quantile of the time to a successful response it is about.
+    /// Quantile of the time to a successful response.
     q: f64,
-    /// What that is to be below, in seconds; of failures the next limit of a response time, which says how steep things are.
+    /// Limit of that quantile, in seconds. For a limit on failures, the limit of a response time, which
+    /// determines the slope.
     pub(super) limit_s: f64,
 }
 
@@ -55,7 +58,7 @@ pub(super) fn clauses(design: &Design) -> Vec<Clause> {
     design.slo.iter().map(clause).collect()
 }
 
-/// The longest response time that a limit of the plan allows, in seconds: what windows are measured by.
+/// The longest response time limit of the plan, in seconds. It determines the length of windows.
 pub fn limit_s(design: &Design) -> f64 {
     clauses(design).iter().map(|clause| clause.limit_s).fold(0.0, f64::max)
 }
@@ -65,24 +68,24 @@ impl Clause {
         self.limit.figure == Figure::Failed
     }
 
-    /// L / p over these slices: above 1 the limit is kept; `None` without requests.
+    /// L / p over these slices. The limit is kept if it is above 1. `None` without requests.
     pub(super) fn kept_by(&self, slices: &[&Slice]) -> Option<f64> {
         Some(self.headroom(slices)?.exp())
     }
 
-    /// Whether slices break it together; `None` where too few requests tell.
+    /// Whether slices together break the limit. `None` with too few requests.
     pub(super) fn breaks(&self, slices: &[&Slice]) -> Option<bool> {
         let due = total(slices, |slice| slice.counts.due());
         only_if(due as f64 * (1.0 - self.q) >= super::BEYOND_LEAST)?;
         Some(self.kept_by(slices)? < 1.0)
     }
 
-    /// Its logarithm.
+    /// Logarithm of L / p.
     fn headroom(&self, slices: &[&Slice]) -> Option<f64> {
         if self.is_of_failures() {
             let RequestOutcome { due, failed } = outcome(slices);
             let allowed = 1.0 - self.q;
-            // None at all is taken for half of one, and never for more than is allowed.
+            // Zero failures count as half of one, and never as more than the allowed number.
             let least = 0.5_f64.min(0.5 * allowed * due as f64);
             let share = (failed as f64).max(least) / due as f64;
             return (due > 0).then(|| -(share / allowed).ln() / -allowed.ln());
@@ -106,7 +109,7 @@ impl Clause {
         capacities(&windows.iter().filter_map(reading).collect::<Vec<_>>(), slope)
     }
 
-    /// How steep things are there: of failures the power of the rate with which they rise.
+    /// Slope near the capacity. For failures, the power of the rate with which they rise.
     fn slope(&self, capacity: f64, lower: &[(f64, &Slice)]) -> f64 {
         if self.is_of_failures() {
             return expected_power(capacity, self.limit_s);
@@ -118,9 +121,11 @@ impl Clause {
     }
 }
 
-/// A quantile of the time to a successful response, in seconds, over all requests that were due; infinite where fewer succeeded.
+/// Quantile of the time to a successful response, in seconds, over all due requests. Infinite if fewer
+/// succeeded.
 ///
-/// The histogram has failed responses at the time at which they came, which is early as a rule: the rank moves up by as many.
+/// The histogram contains failed responses at their actual times, which are usually short, so the rank is
+/// increased by their number.
 pub(super) fn quantile_s(slices: &[&Slice], q: f64) -> Option<f64> {
     let responses = few_merged(slices.iter().filter_map(|slice| Some(&slice.counts.open.as_ref()?.response)));
     let unexpected = total(slices, |slice| slice.counts.unexpected());
@@ -130,7 +135,7 @@ pub(super) fn quantile_s(slices: &[&Slice], q: f64) -> Option<f64> {
     if rank > count as f64 {
         return Some(f64::INFINITY);
     }
-    // What was lost early has no response either, however young it was: it is slower than all that have one.
+    // A request lost early has no response either, so it counts as slower than all responses.
     let (_, with_response) = responses.bounds(rank / count as f64)?;
     Some(with_response.map_or(f64::INFINITY, |ns| ns as f64 / 1e9))
 }
@@ -144,8 +149,8 @@ pub(super) fn probes(trial: &Trial) -> impl Iterator<Item = &Slice> {
     trial.slices.iter().filter(|slice| slice.kind == SliceKind::Probe)
 }
 
-/// Successful responses per second in the second half of a slice: 0 where nothing succeeded, `None` where responses came too late to
-/// tell.
+/// Successful responses per second in the second half of a slice. 0 if no request succeeded, `None` if
+/// responses came too late to measure.
 pub fn second_half_per_s(slice: &Slice) -> Option<f64> {
     if slice.counts.successful == 0 {
         return Some(0.0);
@@ -157,7 +162,7 @@ pub fn second_half_per_s(slice: &Slice) -> Option<f64> {
     (ok > 0 && seconds > 0.0).then(|| ok as f64 / seconds)
 }
 
-/// What a trial did at its limit, in closed loop, before anything else was asked of it.
+/// Throughput of a trial at its limit, in closed loop, before any other load.
 pub fn at_limit_per_s(trial: &Trial) -> Option<f64> {
     second_half_per_s(last_closed(trial)?).filter(|per_s| *per_s > 0.0)
 }
@@ -172,16 +177,17 @@ fn pilot(record: &Record, variant: usize) -> Option<&Trial> {
     trials.rev().find(|trial| trial.variant() == variant && probes(trial).next().is_some())
 }
 
-/// Which limit a variant meets first, and each block's capacity by it.
+/// The limit that a variant meets first, and each block's capacity by it.
 #[derive(Debug, Clone)]
 pub(super) struct Found {
     pub clause: Clause,
     pub slope: f64,
-    /// The logarithm of each block's capacity, by its number.
+    /// Logarithm of each block's capacity, by block number.
     pub logs: BTreeMap<u32, f64>,
-    /// The shortest window that one rests on, in seconds.
+    /// The shortest window used, in seconds.
     pub window_s: f64,
-    /// A limit on failures, and there were none: it is met no sooner than any other, and each process bore the rate of its window at least.
+    /// Whether this is a limit on failures without any failure. It is then met no earlier than others, and
+    /// each process sustained at least the rate of its window.
     pub is_silent: bool,
 }
 
@@ -205,7 +211,8 @@ impl Found {
         let mut logs: Vec<f64> = windows.iter().map(|window| window.rate.ln()).collect();
         let is_silent = clause.is_of_failures() && windows.iter().all(|window| window.failures.failed == 0.0);
         let mut slope = 1.0;
-        // The slope is of the capacity that follows from it; its error is of second order, so that this settles at once.
+        // The slope depends on the capacity that it determines. Its error is of second order, so the
+        // iteration converges at once.
         for _ in 0..3 {
             slope = clause.slope(mean(logs.iter().copied())?.exp(), &lower);
             if !is_silent {
@@ -224,13 +231,13 @@ impl Found {
     }
 }
 
-/// The window of a trial near the crossing, which has requests.
+/// The window of a trial near the crossing, if it has requests.
 struct Window<'a> {
     number: u32,
     rate: f64,
     slices: Vec<&'a Slice>,
     failures: Failures,
-    /// The windows beside it, with their rates.
+    /// The windows next to it, with their rates.
     lower: Vec<(f64, &'a Slice)>,
 }
 
@@ -251,8 +258,9 @@ impl<'a> Window<'a> {
     }
 }
 
-/// The rate at which a trial of this variant is to be measured that did so much at its limit: by the trials before it, or the search before
-/// the first block; and the one beside it, which tells how steep things are: where L/p is 2.5.
+/// Rates for the next trial of this variant, given its throughput at the limit. The first is based on the
+/// earlier trials, or on the search before the first block. The second is lower, where L/p is 2.5, and
+/// determines the slope.
 pub fn next_rates(record: &Record, variant: usize, at_limit_per_s: f64) -> Option<[f64; 2]> {
     let found = Found::of(record, variant);
     let rate = next_rate(record, variant, at_limit_per_s, found.as_ref())?;
@@ -266,11 +274,12 @@ fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64, found: Option
         let (trial, searched) = (pilot(record, variant)?, Pilot::of(record, variant)?);
         let highest = || searched.bracket()[0].map(|tried| tried.rate);
         let crossing = searched.crossing().or_else(highest)? * at_limit_per_s / self::at_limit_per_s(trial)?;
-        // A closed loop of which requests failed did less than the service can.
+        // If requests failed in closed loop, its throughput is below the service's capacity.
         if outcome(last_closed(trial).as_slice()).is_void() {
             return Some(crossing);
         }
-        // Short steps find too much. What responds evenly holds so much of what it does at its limit, and what does not holds less.
+        // Short steps find rates that are too high. A service with even response times sustains this share of
+        // its throughput at the limit, and others sustain less.
         let slope = |clause: &Clause| expected_slope(at_limit_per_s, clause.limit_s, clause.q);
         let slope = clauses(&record.header.plan.design).iter().map(slope).fold(f64::INFINITY, f64::min);
         return Some(crossing.min(at_limit_per_s / (1.0 + 0.5 / slope)));
@@ -279,16 +288,17 @@ fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64, found: Option
         |trial: &Trial| Some((found.logs.get(&trial.started.block)?.exp(), self::at_limit_per_s(trial)?));
     let before: Vec<(f64, f64)> = complete(record, variant).filter_map(known).collect();
     let placed = placed(&before, found.slope, at_limit_per_s)?;
-    // Beyond what it does at its limit requests only wait for a connection; where a closed loop failed that is less than the service can.
+    // Above the throughput at the limit requests only wait for a connection. If the closed loop failed, that
+    // throughput is below the capacity.
     Some(if found.is_silent { (placed * UNFAILED_UP).min(at_limit_per_s.max(placed)) } else { placed })
 }
 
-/// A rate that was tried, with L / p of the limit that is nearest to be broken.
+/// A tried rate, with L / p of the limit closest to breaking.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tried {
     /// Requests due per second.
     pub rate: f64,
-    /// From 1 on all limits are kept.
+    /// L / p. All limits are kept from 1 on.
     pub kept: f64,
 }
 
@@ -299,7 +309,7 @@ pub struct Pilot {
 }
 
 impl Pilot {
-    /// What was tried of a variant so far; `None` where there was no search.
+    /// The rates tried for a variant so far. `None` if there was no search.
     pub fn of(record: &Record, variant: usize) -> Option<Pilot> {
         let clauses = clauses(&record.header.plan.design);
         let tried = |slice: &Slice| {
@@ -309,9 +319,9 @@ impl Pilot {
         Some(Pilot { tried: probes(pilot(record, variant)?).filter_map(tried).collect() })
     }
 
-    /// The highest rate that was kept below the lowest that was not, and that one.
+    /// The highest rate that was kept below the lowest that was not, and the lowest that was not.
     ///
-    /// Of a rate that was tried twice the better counts: a machine has bad seconds, and none in which a service does more than it can.
+    /// If a rate was tried twice, the better result counts, because disturbances only make results worse.
     pub fn bracket(&self) -> [Option<Tried>; 2] {
         let best = |one: &Tried| {
             let same = self.tried.iter().filter(|other| other.rate == one.rate);
@@ -325,10 +335,12 @@ impl Pilot {
         [below.max_by(by_rate), high]
     }
 
-    /// The rate to try next, of a service that did so much in closed loop; `None` once enough is known, or nothing more can be.
+    /// The next rate to try, given the closed-loop throughput. `None` once enough is known, or no progress is
+    /// possible.
     pub fn next(&self, at_limit_per_s: f64) -> Option<f64> {
         match self.bracket() {
-            // The first rate that breaks a limit is tried once more, or a bad second would begin it all too low.
+            // The first rate that breaks a limit is repeated. Otherwise a brief disturbance would make all
+            // later rates too low.
             [low, Some(high)] if self.is_doubtful(high, low) => Some(high.rate),
             [None, None] => Some((at_limit_per_s * FIRST_SHARE).max(RATE_LEAST_PER_S)),
             [Some(low), None] => Some(low.rate * STEP_UP).filter(|next| *next < at_limit_per_s * SHARE_MOST),
@@ -336,7 +348,7 @@ impl Pilot {
                 Some((high.rate * STEP_DOWN).max(RATE_LEAST_PER_S)).filter(|_| high.rate > RATE_LEAST_PER_S)
             }
             [Some(low), Some(high)] => {
-                // The first two ends are no steps between.
+                // The first two ends are not steps between.
                 let between = self.tried.len().saturating_sub(self.ends());
                 let is_enough = between >= STEPS_BETWEEN || high.rate / low.rate < 1.01;
                 self.crossing().filter(|_| !is_enough)
@@ -344,25 +356,26 @@ impl Pilot {
         }
     }
 
-    /// Whether what broke was tried once alone, before there were rates between.
+    /// Whether the broken rate was tried only once, before there were rates between.
     fn is_doubtful(&self, high: Tried, low: Option<Tried>) -> bool {
         let tries = self.tried.iter().filter(|tried| tried.rate == high.rate).count();
         tries < 2 && high.rate > RATE_LEAST_PER_S && (low.is_none() || self.tried.len() <= self.ends())
     }
 
-    /// How many steps it took until both ends were there.
+    /// Number of steps until both ends were found.
     fn ends(&self) -> usize {
         let first = |wanted: bool| self.tried.iter().position(|tried| (tried.kept >= 1.0) == wanted);
         let ends = first(true).zip(first(false)).map_or(0, |(one, other)| one.max(other) + 1);
-        // With the second try of the rate that broke.
+        // Includes the second try of the broken rate.
         ends + usize::from(ends > 0)
     }
 
-    /// Where the limit is just kept, by a line between the two ends; `None` without both.
+    /// The rate at which the limit is just kept, by linear interpolation between the two ends. `None` without
+    /// both.
     pub fn crossing(&self) -> Option<f64> {
         let [low, high] = self.bracket();
         let (low, high) = (low?, high?);
-        // Infinite response times, and none to speak of, say only on which side they are.
+        // Infinite and very short response times show only the side of the limit.
         let (above, below) = (low.kept.min(3.0) - 1.0, 1.0 - high.kept.max(0.3));
         let share = above / (above + below).max(f64::MIN_POSITIVE);
         Some(low.rate + (high.rate - low.rate) * share.clamp(0.1, 0.9))
@@ -373,7 +386,7 @@ impl Pilot {
 mod tests {
     use super::*;
 
-    /// The search to its end on a service of which so much is kept at a rate.
+    /// Runs the search to its end for a service with the given L / p at a rate.
     fn searched(at_limit_per_s: f64, kept: impl Fn(f64) -> f64) -> Pilot {
         let mut pilot = Pilot::default();
         while let Some(rate) = pilot.next(at_limit_per_s) {
@@ -383,7 +396,7 @@ mod tests {
         pilot
     }
 
-    /// A service that keeps L / p = 1 + 9.8 (1 − λ / 900) is found within a step or two.
+    /// A service with L / p = 1 + 9.8 (1 − λ / 900) is found within a step or two.
     #[test]
     fn the_search_goes_up_or_down_and_then_between() {
         for at_limit in [300.0, 1000.0, 5000.0] {

@@ -1,25 +1,26 @@
-//! From the measured steps of a variant to what may be said of its capacity: the highest rate up to which the limits held at every rate that
-//! was measured. Pure.
+//! Conclusion on a variant's capacity from its measured steps: the highest rate up to which the limits held
+//! at every measured rate. Pure.
 //!
-//! Must not: name a rate at or above one at which a limit was measured to break.
+//! A rate at or above one at which a limit broke is never stated.
 
 use stats::Interval;
 
-/// Below this share of its capacity a queue is so far from its limits that chance does not break them.
+/// Share of its capacity below which a queue is so far from its limits that chance does not break them.
 pub(super) const FAR_BELOW: f64 = 0.7;
 
-/// All windows at about one rate, judged together.
+/// All windows at about the same rate, judged together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Step {
     /// Requests due per second.
     pub per_s: f64,
-    /// Whether all limits held; `None` if too few requests show it.
+    /// Whether all limits held. `None` with too few requests.
     pub held: Option<bool>,
-    /// Whether the load generator or its connections were the limit there.
+    /// Whether the load generator or its connections were the limit at this rate.
     pub is_limited: bool,
 }
 
-/// The crossing that windows near it give: the rate at which the first limit is reached, with its interval over processes.
+/// The crossing from the windows near it: the rate at which the first limit is reached, with its interval
+/// over processes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Crossing {
     pub per_s: f64,
@@ -31,13 +32,15 @@ pub(super) struct Crossing {
 pub(super) enum Holding {
     /// The limits held at every measured rate up to the lower end of the interval.
     Holds(Crossing),
-    /// There is no interval: the highest measured rate that held below the lowest that did not, and that.
+    /// There is no interval. The highest measured rate that held below the lowest that broke, and the lowest
+    /// that broke.
     Between([Option<f64>; 2]),
     /// A limit broke at a rate far below those at which it held.
     Erratic { broken: Step, held_per_s: Option<f64>, crossing_per_s: f64 },
 }
 
-/// Draws the conclusion. The lower end of the interval is lowered to the highest rate that held where a limit broke between them.
+/// Draws the conclusion. If a limit broke below the lower end of the interval, that end is lowered to the
+/// highest rate that held below the break.
 pub(super) fn judge(steps: &[Step], crossing: Option<Crossing>) -> Holding {
     let broke = steps.iter().filter(|step| step.held == Some(false));
     let broken = broke.min_by(|one, other| one.per_s.total_cmp(&other.per_s)).copied();
@@ -49,9 +52,10 @@ pub(super) fn judge(steps: &[Step], crossing: Option<Crossing>) -> Holding {
     if let Some(broken) = erratic {
         return Holding::Erratic { broken, held_per_s: held, crossing_per_s: crossing.per_s };
     }
-    // Without a step that held nothing was shown to hold.
+    // Without a step that held, no rate was shown to hold.
     let Some(held) = held else { return Holding::Between([None, broken.map(|step| step.per_s)]) };
-    // Between a rate that held and one that broke, the windows show the crossing. Above all rates nothing was measured.
+    // Between a rate that held and one that broke, the windows determine the crossing. Above all measured
+    // rates nothing is known.
     let is_between = is_below(crossing.interval.low) && broken.is_some();
     let low = if is_between { crossing.interval.low } else { crossing.interval.low.min(held) };
     Holding::Holds(Crossing { interval: Interval { low, ..crossing.interval }, ..crossing })
@@ -116,7 +120,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever was measured, no number stands at or above a rate that broke, or above all that held and broke.
+        /// For any measurements, the number is below every rate that broke, and within the measured rates.
         #[test]
         fn no_number_stands_above_a_broken_rate(
             steps in steps(),

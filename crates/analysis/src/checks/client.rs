@@ -1,10 +1,10 @@
-//! The load's own side: a generator at its limit or late, a rate that was not kept, processors shared with services; and of several
-//! generators those that were lost or did not begin together.
+//! Checks of the load generator: at its limit, late, or with a rate that was not kept. Also processors shared
+//! with services, and generators that were lost or did not begin together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::quantity::{decimal, many};
-use model::{Metric, Quantity, evidence};
+use model::{Quantity, evidence};
 use plan::Comparison;
 use record::{EndReason, GeneratorLost, GeneratorPart, OpenLoop, Record, Slice, Trial};
 use stats::Latencies;
@@ -17,23 +17,23 @@ use crate::variant::{mean, merged};
 
 /// Share of a core above which a generator thread may have been the limit.
 pub(crate) const GENERATOR_SHARE_MAX: f64 = 0.85;
-/// Share of the requests due that has to be sent in the window for the load to be what was asked for.
+/// Minimum share of the due requests that must be sent in the window.
 pub(crate) const SENT_SHARE_MIN: f64 = 0.99;
-/// Share of the requests due that may find no connection free.
+/// Maximum share of the due requests that find no free connection.
 pub(crate) const QUEUED_SHARE_MAX: f64 = 0.01;
-/// How late the client may be for one request in a hundred without it mattering, in nanoseconds.
+/// Maximum delay of the client for one request in a hundred that does not matter, in nanoseconds.
 pub(crate) const LAG_MAX_NS: u64 = 200_000;
-/// Which part of the response time the client's own lateness may be, both at p99.
+/// Maximum share of the client's delay in the response time, both at p99.
 pub(crate) const LAG_SHARE_MAX: f64 = 0.1;
-/// Above this part it is rather the client that was measured.
+/// Share above which mainly the client was measured.
 const LAG_SHARE_VOID: f64 = 0.5;
-/// A generator may begin so much later than the first of them, in nanoseconds, however short the window: less is within what threads wait
-/// for a processor on a machine that is not quite idle.
+/// Minimum tolerated delay of a generator after the first one, in nanoseconds, for any window. Shorter delays
+/// also occur when threads wait for a processor on a machine that is not quite idle.
 const LATE_MIN_NS: u64 = 5_000_000;
-/// So much later as a share of the window: what is missing of the load then is at most as large a share.
+/// Tolerated delay as a share of the window. The missing load is at most the same share.
 const LATE_SHARE: f64 = 0.01;
 
-/// The busiest thread of all, or of one of several generators, was at the limit of its core.
+/// Reports that the busiest thread of all, or of one of several generators, was at the limit of its core.
 pub(super) fn generator_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let record = run.record;
     let (generator, share) = busiest(&variant.slices);
@@ -41,7 +41,7 @@ pub(super) fn generator_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Optio
     let busy = variant.sum(Slice::services_cpu_ns) as f64 / wall_ns(&variant.slices);
     // In open loop services are not meant to be at their limit, and `client_late` sees what a busy client spoils. What a request costs is
     // not the client's either.
-    let judged = record.header.plan.design.metrics().any(|metric| metric == Metric::Throughput);
+    let judged = run.plan.judges_throughput();
     // How busy a service was that runs already nobody knows: a client at its limit is then taken for the limit.
     let unknown = variant.is_unseen();
     let limited = |trial: &&Trial| services_limited(record, trial, &trial.measured().collect::<Vec<_>>());
@@ -64,7 +64,8 @@ pub(super) fn generator_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Optio
     Some(either(idle, evidence, remedy))
 }
 
-/// The share of its core that the busiest thread used, in the mean over slices: of several generators that of the busiest, with its name.
+/// Share of its core that the busiest thread used, as the mean over slices. With several generators, that of
+/// the busiest one, and its name.
 fn busiest<'a>(slices: &[&'a Slice]) -> (Option<&'a str>, f64) {
     let mut of_each: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for part in slices.iter().flat_map(|slice| &slice.generators) {
@@ -79,12 +80,12 @@ fn opens<'a>(variant: &Variant<'a>) -> Vec<&'a OpenLoop> {
     variant.slices.iter().filter_map(|slice| slice.counts.open.as_deref()).collect()
 }
 
-/// What is wrong with a latency only qualifies CPU per request.
+/// Whether a conclusion rests on response times: a wrong one only qualifies CPU per request.
 fn judges_latency(run: &Run<'_>) -> bool {
-    run.plan.design.most_wanting().0.quantile().is_some()
+    run.plan.judged_metrics().iter().any(|metric| metric.quantile().is_some())
 }
 
-/// Requests were due and not sent, or waited for a connection: what was measured is the queue.
+/// Reports that due requests were not sent, or waited for a connection, so that the queue was measured.
 pub(super) fn rate_not_kept(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let opens = opens(variant);
     let sum = |of: fn(&OpenLoop) -> u64| opens.iter().map(|open| of(open)).sum::<u64>();
@@ -93,7 +94,7 @@ pub(super) fn rate_not_kept(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen
     let share = |part: u64| part as f64 / due as f64;
     let (sent, queued) = (share(sum(|open| open.sent_in_window)), share(sum(|open| open.queued)));
     only_if(sent < SENT_SHARE_MIN || queued > QUEUED_SHARE_MAX)?;
-    // Around a capacity it is overloaded at times.
+    // Around its capacity a service is overloaded at times.
     only_if(queued <= QUEUED_SHARE_MAX || !has_connections(run.record, variant.index))?;
     let capacity = run.record.rate.as_ref().and_then(|rate| rate.capacities_per_s.get(variant.index));
     let capacity = capacity.filter(|per_s| **per_s > 0.0).map(|per_s| Quantity::per_s(*per_s));
@@ -107,10 +108,13 @@ pub(super) fn rate_not_kept(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen
     } else {
         "connections were free and the client did not send; give it a core of its own, or more threads (load.threads)"
     };
-    Some(either(judges_latency(run), evidence, remedy))
+    // A capacity is a rate that was asked for: it needs all of its requests, and counts windows with too few connections as bounds.
+    let is_capacity = !run.plan.design.slo.is_empty();
+    let is_void = if is_capacity { queued <= QUEUED_SHARE_MAX } else { judges_latency(run) };
+    Some(either(is_void, evidence, remedy))
 }
 
-/// The client had a connection free and sent late, which is part of the response time.
+/// Reports that the client had a free connection and sent late, which is part of the response time.
 pub(super) fn client_late(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let opens = opens(variant);
     let p99_ns = |latencies: Latencies| {
@@ -137,14 +141,15 @@ pub(super) fn client_late(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> 
     Some(either(rather_the_client && judges_latency(run), evidence, remedy))
 }
 
-/// Generator and services on the same processors: one finding for all variants, with the largest share that the client took. With several
-/// processors it is reported only if it may change a result: if the client needs more time for a response of one variant than of another.
+/// Reports that generator and services share processors: one finding for all variants, with the largest share
+/// that the client took. With several processors it is reported only if it may change a result, because the
+/// client needs more time for responses of one variant than of another.
 pub(super) fn cores_shared(run: &Run<'_>) -> Option<Seen> {
     let trial = run.record.complete_trials().find(|trial| trial.started.cpus_shared)?;
     let here = trial.started.services.iter().filter(|service| service.host.is_none());
     let services: BTreeSet<usize> = here.flat_map(|service| &service.cpus).copied().collect();
     let generator = &trial.started.generator_cpus;
-    // Services can use all these processors, the client never more than its own.
+    // Services can use all these processors, the client only its own.
     let processors = services.len().max(generator.len()).max(1);
     let share = |variant: &Variant<'_>| {
         let used_ns = variant.sum(Slice::client_cpu_here_ns) as f64;
@@ -169,8 +174,8 @@ pub(super) fn cores_shared(run: &Run<'_>) -> Option<Seen> {
     Some(warning(format!("generator and services shared processors{place}{most}"), remedy))
 }
 
-/// By how much the client's time for a response differs between the variants of a comparison, as a share of one processor's time at the
-/// higher throughput.
+/// Difference in the client's time per response between the variants of a comparison, as a share of one
+/// processor at the higher throughput.
 fn client_apart(run: &Run<'_>, asked: &Comparison) -> Option<f64> {
     let per_response = |index: usize| {
         let variant = run.variants.iter().find(|variant| variant.index == index)?;
@@ -183,7 +188,8 @@ fn client_apart(run: &Run<'_>, asked: &Comparison) -> Option<f64> {
     Some((one_s - other_s).abs() * one_per_s.max(other_per_s))
 }
 
-/// Generators were lost. What was measured with them just then was not kept, so that figures stand as far as there are enough of them.
+/// Reports lost generators. Measurements in progress were discarded, so the figures are valid if enough
+/// remain.
 pub(super) fn generator_lost(run: &Run<'_>) -> Option<Seen> {
     let Run { record, plan, .. } = run;
     let lost = &record.generators_lost;
@@ -210,15 +216,16 @@ pub(super) fn generator_lost(run: &Run<'_>) -> Option<Seen> {
 /// A generator that did not begin with the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LateBegin<'a> {
-    /// Which.
+    /// The generator.
     pub part: &'a GeneratorPart,
-    /// How much later than the first of them, beyond what clocks cannot tell, in nanoseconds.
+    /// Delay after the first generator, minus the clock error, in nanoseconds.
     pub by_ns: u64,
     /// Length of the window, in nanoseconds.
     pub window_ns: u64,
 }
 
-/// The generator of a slice that surely began later than it may, the latest of several; `None` where all began together.
+/// Returns the generator of a slice that certainly began too late, the latest of several. `None` if all began
+/// together.
 pub fn late_begin(slice: &Slice) -> Option<LateBegin<'_>> {
     let window_ns = slice.counts.window_ns;
     let by_ns = |part: &GeneratorPart| after_first_ns(slice, part).saturating_sub(part.clock_error_ns);
@@ -235,12 +242,13 @@ fn late_max_ns(window_ns: u64) -> u64 {
     LATE_MIN_NS.max((window_ns as f64 * LATE_SHARE) as u64)
 }
 
-/// Generators did not begin together, or nobody can tell whether they did.
+/// Reports that generators did not begin together, or that it is unknown whether they did.
 pub(super) fn generators_apart(run: &Run<'_>) -> Vec<Seen> {
     began_late(run.record).into_iter().chain(clocks_unknown(run.record)).collect()
 }
 
-/// Measured slices of several generators in blocks that ended, those of dropped ones included: why those were dropped is told here too.
+/// Measured slices with several generators in finished blocks. Includes dropped blocks, because the reason is
+/// reported here.
 fn shared_slices(record: &Record) -> Vec<&Slice> {
     let ended = record.blocks.iter().filter(|block| block.seconds.is_some());
     let slices = ended.flat_map(|block| &block.trials).flat_map(Trial::measured);
@@ -267,7 +275,8 @@ fn began_late(record: &Record) -> Option<Seen> {
     Some(either(missing > LATE_SHARE, evidence, remedy))
 }
 
-/// Part of a slice's load that was not there because generators were late: all of them have about as much of it.
+/// Share of a slice's load that is missing because generators were late. All generators have about the same
+/// load.
 fn missing_share(slice: &Slice) -> f64 {
     let missing_ns: u64 = slice.generators.iter().map(|part| after_first_ns(slice, part)).sum();
     missing_ns as f64 / (slice.generators.len().max(1) as f64 * slice.counts.window_ns.max(1) as f64)

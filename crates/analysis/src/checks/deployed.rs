@@ -1,6 +1,8 @@
-//! Services that were loaded and not started: whether the same pods stood behind them all along, and what cannot be said of them.
+//! Services that were already deployed: whether the same pods were behind them throughout, and which data are
+//! unavailable.
 //!
-//! What is seen of pods belongs to a variant, and a load may bring it about: so a change never drops a block, it voids what was measured.
+//! Pod changes belong to a variant, and its load may cause them. So a change never drops a block, but makes
+//! the measurement invalid.
 
 use std::collections::BTreeSet;
 
@@ -9,19 +11,20 @@ use record::{Deployed, PodSeen, Trial};
 
 use super::{Run, Seen, Variant, few, void, warning};
 
-/// Changes that are told; of more there are only so many.
+/// Maximum number of changes described in a finding.
 const TOLD_MAX: usize = 2;
-/// Pods that are named; of more there are only so many.
+/// Maximum number of pods named in a finding.
 const NAMED_MAX: usize = 4;
 
-/// What changed at the pods of a variant.
+/// Changes of the pods of a variant.
 #[derive(Default)]
 struct Changes {
-    /// While it was loaded, in trials that count.
+    /// During the load, in trials that count.
     within: Vec<String>,
-    /// Between trials, or in those that do not count.
+    /// Between trials, or in trials that do not count.
     between: Vec<String>,
-    /// Trials at whose begin somebody looked, those of them that count, and those at whose end nobody could.
+    /// Number of trials whose pods were listed at the start, of those that count, and of those that could not
+    /// be listed at the end.
     looks: usize,
     counting: usize,
     unseen: usize,
@@ -65,17 +68,17 @@ impl Changes {
         let counting = variant.trials.iter().filter(|trial| trial.measured().next().is_some());
         let counting: BTreeSet<u32> = counting.map(|trial| trial.started.block).collect();
         let mut changes = Changes::default();
-        // How the pods were seen last, and whether that was in a trial that counts.
+        // The last known pods, and whether they belong to a trial that counts.
         let mut before: Option<(&[PodSeen], bool)> = None;
         for Trial { started, ended, .. } in &variant.all_trials {
             let Some(Deployed { pods: begin, .. }) = &started.deployed else { continue };
             let (block, counts) = (started.block, counting.contains(&started.block));
             if let Some((then, counts)) = before {
-                // A cluster tells of a restart seconds later: it is laid at the door of the load before.
+                // A cluster reports a restart seconds later, so it is attributed to the previous load.
                 let told = changes.told(counts && !restarts(then, begin).is_empty());
                 told.extend(difference(then, begin).map(|what| format!("before block {block} {what}")));
             }
-            // One that has no end yet was not looked at, and nothing is wrong with that.
+            // A trial without an end was not listed again, which is not an error.
             let end = ended.as_ref().map_or(Some(begin.as_slice()), |ended| ended.pods.as_deref());
             let said = end.and_then(|end| difference(begin, end));
             changes.told(counts).extend(said.map(|what| format!("in block {block} {what}")));
@@ -92,7 +95,8 @@ impl Changes {
     }
 }
 
-/// What differs between two looks, in words; `None` where nothing does. Pods that got no requests at either are nobody's business.
+/// Describes the differences between two lists of pods. `None` if there are none. Pods that got no requests
+/// in either are ignored.
 fn difference(before: &[PodSeen], after: &[PodSeen]) -> Option<String> {
     let gone = before.iter().filter(|pod| pod.ready && same(after, pod).is_none());
     let come = after.iter().filter(|pod| pod.ready && same(before, pod).is_none());
@@ -113,17 +117,17 @@ fn difference(before: &[PodSeen], after: &[PodSeen]) -> Option<String> {
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-/// The same pod at another time.
+/// Finds the same pod at another time.
 fn same<'a>(pods: &'a [PodSeen], pod: &PodSeen) -> Option<&'a PodSeen> {
     pods.iter().find(|other| identity(other) == identity(pod))
 }
 
-/// What tells a pod from others; a mere address has nothing else.
+/// Identity of a pod. A mere address has only its name.
 fn identity(pod: &PodSeen) -> &str {
     if pod.uid.is_empty() { &pod.name } else { &pod.uid }
 }
 
-/// Pods that are the same and were started again.
+/// Pods that are the same and were restarted.
 fn restarts<'a>(before: &[PodSeen], after: &'a [PodSeen]) -> Vec<&'a PodSeen> {
     let more = |pod: &&PodSeen| {
         let loaded = same(before, pod).filter(|then| then.ready || pod.ready);
@@ -132,12 +136,12 @@ fn restarts<'a>(before: &[PodSeen], after: &'a [PodSeen]) -> Vec<&'a PodSeen> {
     after.iter().filter(more).collect()
 }
 
-/// What a variant loaded, trial by trial, where that was not started.
+/// The deployed service of a variant, trial by trial.
 fn deployed<'a>(variant: &Variant<'a>) -> impl Iterator<Item = &'a Deployed> {
     variant.all_trials.clone().into_iter().filter_map(|trial| trial.started.deployed.as_ref())
 }
 
-/// What ran before and goes on running is not what a fresh process is.
+/// Reports services that were already running, because a running process differs from a fresh one.
 pub(super) fn already_running(run: &Run<'_>) -> Option<Seen> {
     let first = |variant: &Variant<'_>| Some((variant.index, deployed(variant).next()?.clone()));
     let (about, all): (Vec<usize>, Vec<Deployed>) = run.variants.iter().filter_map(first).unzip();
@@ -163,7 +167,7 @@ pub(super) fn already_running(run: &Run<'_>) -> Option<Seen> {
     (!about.is_empty()).then(|| Seen::note((), evidence, remedy).about(about))
 }
 
-/// `3 pods on n1, n2`.
+/// Formats `3 pods on n1, n2`.
 fn pods_in_words(pods: &[PodSeen]) -> String {
     let ready: Vec<&PodSeen> = pods.iter().filter(|pod| pod.ready).collect();
     let nodes: BTreeSet<&str> = ready.iter().filter_map(|pod| pod.node.as_deref()).collect();
@@ -171,10 +175,10 @@ fn pods_in_words(pods: &[PodSeen]) -> String {
     format!("{}{on}", many(ready.len() as u64, "pod"))
 }
 
-/// Two Services behind which the same pods stand are one service with two names.
+/// Reports two Services with the same pods, which are one service under two names.
 pub(super) fn same_pods(baseline: &Variant<'_>, candidate: &Variant<'_>) -> Option<Seen> {
     let (one, other) = (deployed(baseline).next()?, deployed(candidate).next()?);
-    // Who loads one Service in two ways knows that it is one.
+    // If both variants load the same Service, the user knows that.
     let known = one.place == other.place && one.address == other.address;
     let is_there = |pod: &&PodSeen| same(&one.pods, pod).is_some_and(|same| same.ready);
     let ready = || other.pods.iter().filter(|pod| pod.ready);

@@ -1,7 +1,8 @@
-//! What the machine did to a run: time taken by its host, quotas, other processes, a processor that changes its speed, memory and storage.
+//! Effects of the machine on a run: CPU steal, quotas, other processes, changes of processor speed, memory
+//! and storage.
 //!
-//! Each of these falls on all variants alike as long as blocks mix them, so that they widen intervals and falsify nothing: warnings.
-//! Silent in records that lack the figures.
+//! Blocks distribute these effects over all variants, so they widen intervals without falsifying them. All
+//! findings are therefore warnings. The checks do not apply to records without the figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,33 +12,33 @@ use record::{Block, MachineUse, Record, Slice, Trial};
 
 use super::{Run, Seen, Variant, only_if, total, wall_ns, warning, works_unseen};
 
-/// Share of CPU time that the host took (CPU steal) above which a run is disturbed.
+/// Maximum share of CPU time taken by the host (CPU steal).
 const STEAL_SHARE_MAX: f64 = 0.02;
-/// Share of a core that trials which should be idle may use.
+/// Maximum share of a core that idle trials may use.
 const IDLE_SHARE_MAX: f64 = 0.01;
-/// Share of the measured time in which a quota may hold the services back. A quota that is met at all is met in every period of
-/// 100 ms, so that a clean run has none of it.
+/// Maximum share of the measured time in which a quota may throttle services. A quota that is reached at all
+/// is reached in every period of 100 ms, so a clean run has no throttling.
 const THROTTLED_SHARE_MAX: f64 = 0.01;
-/// Share of the CPU time that there is which other processes may use. What is counted in clock ticks is 1 or 2 % too much where
-/// slices are short, and an idle system's own work is below 1 %.
+/// Maximum share of the available CPU time that other processes may use. Values counted in clock ticks are 1
+/// or 2 % too high for short slices, and an idle system uses less than 1 %.
 const OTHERS_SHARE_MAX: f64 = 0.05;
-/// Time measured in all from which they are told.
+/// Minimum total measured time for reporting other processes.
 const STRANGERS_WALL_NS_LEAST: u64 = 500_000_000;
-/// How far the speed of the processors may change from block to block, as a share of the median. On a shared virtual machine on which
-/// compilers ran, the quickest of twelve probes lay within 6 % in eighteen of twenty groups; steps of frequency and heat are 10 % and
-/// more.
+/// Maximum change of processor speed between blocks, as a share of the median. On a shared virtual machine
+/// running compilers, the quickest of twelve probes was within 6 % in eighteen of twenty groups. Frequency
+/// steps and heat change 10 % and more.
 const SPIN_SPREAD_MAX: f64 = 0.1;
-/// Blocks from which it may be told.
+/// Minimum number of blocks for judging the speed.
 const SPIN_BLOCKS_MIN: usize = 6;
-/// Pages that may be read back from swap, or waited for by services, a second: at 0.1 ms each a thousandth of the time, at the 10 ms
-/// of a disk that turns a tenth.
+/// Maximum number of pages per second read back from swap, or waited for by services. At 0.1 ms each this is
+/// a thousandth of the time, at the 10 ms of a hard disk a tenth.
 const PAGING_PER_S_MAX: f64 = 10.0;
-/// How many times more than in the median trial a variant may fetch from storage in another.
+/// Maximum ratio of storage reads between a trial and the median trial of a variant.
 const DISK_RATIO_MAX: f64 = 10.0;
-/// Bytes a second below which storage is not worth a word: a slow disk gives a hundred times as much.
+/// Minimum bytes per second for reporting storage reads. A slow disk delivers a hundred times as much.
 const DISK_BYTES_PER_S_MIN: f64 = 1e6;
 
-/// The host of this machine, or of one on which a generator runs, took CPU time.
+/// Reports CPU steal on this machine, or on a machine with a generator.
 pub(super) fn steal(run: &Run<'_>) -> Vec<Seen> {
     let slices = || run.record.complete_trials().flat_map(Trial::measured);
     let here: Vec<f64> = slices().map(|slice| slice.machine.steal_share_max()).collect();
@@ -81,7 +82,8 @@ fn loaded_ns(stretches: &[Stretch<'_>]) -> f64 {
     stretches.iter().map(Stretch::wall_ns).sum::<u64>().max(1) as f64
 }
 
-/// Processes that are neither Proofload nor a service of the run used the processors of a machine.
+/// Reports processes that are neither Proofload nor a service of the run and used the processors of a
+/// machine.
 pub(super) fn other_processes(run: &Run<'_>) -> Vec<Seen> {
     let stretches = stretches(run.record);
     machines(run.record).filter_map(|host| others_on(run.record, &stretches, host)).collect()
@@ -114,13 +116,14 @@ fn machines(record: &Record) -> impl Iterator<Item = Option<&str>> {
     std::iter::once(None).chain(record.header.environment.hosts.keys().map(|host| Some(host.as_str())))
 }
 
-/// ` on ssh://bench-1`; nothing for this machine.
+/// Formats ` on ssh://bench-1`, or nothing for this machine.
 fn on(host: Option<&str>) -> String {
     host.map(|host| format!(" on {host}")).unwrap_or_default()
 }
 
-/// Processors of this machine that a run could use: those that were counted when it began, or those that anything of these trials was
-/// pinned to, if they are more. What is counted then may be less than there are, where a quota allows only so much.
+/// Number of processors of this machine that a run could use: the number counted at its start, or the number
+/// that processes of these trials were pinned to, whichever is larger. A CPU quota can reduce the counted
+/// number.
 pub fn processors<'a>(counted: usize, trials: impl IntoIterator<Item = &'a Trial>) -> usize {
     let pinned = trials.into_iter().flat_map(|Trial { started, .. }| {
         let here = started.services.iter().filter(|service| service.host.is_none());
@@ -129,10 +132,10 @@ pub fn processors<'a>(counted: usize, trials: impl IntoIterator<Item = &'a Trial
     pinned.collect::<BTreeSet<_>>().len().max(counted).max(1)
 }
 
-/// The same arithmetic took longer in some blocks than in others.
+/// Reports that the same arithmetic took longer in some blocks than in others.
 ///
-/// Of each block its quickest probe counts, and of the blocks neither the first nor the last: a neighbour slows single probes, a lower
-/// frequency all of them. What changes within a block is not seen.
+/// The quickest probe of each block counts, and the extreme blocks are left out: a neighbour slows single
+/// probes, a lower frequency slows all of them. Changes within a block are not detected.
 pub(super) fn spin_varies(run: &Run<'_>) -> Vec<Seen> {
     machines(run.record).filter_map(|host| spin_varies_on(run.record, host)).collect()
 }
@@ -158,7 +161,7 @@ fn spin_varies_on(record: &Record, host: Option<&str>) -> Option<Seen> {
     ))
 }
 
-/// Memory was short: pages came back from swap, or services waited for pages of their files.
+/// Reports memory shortage: pages read back from swap, or services that waited for pages of their files.
 pub(super) fn paging(run: &Run<'_>) -> Option<Seen> {
     let stretches = stretches(run.record);
     let seconds = loaded_ns(&stretches) / 1e9;
@@ -172,7 +175,8 @@ pub(super) fn paging(run: &Run<'_>) -> Option<Seen> {
     (swapped.max(faults) as f64 / seconds > PAGING_PER_S_MAX).then(|| warning(evidence, remedy))
 }
 
-/// A variant fetched far more from storage in some trials than in others: whoever comes first fills the cache for all.
+/// Reports a variant that read far more from storage in some trials than in others: the first trial fills the
+/// cache for all.
 pub(super) fn disk_reads(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let fetched = run.record.complete_blocks().filter_map(|block| {
         let slices: Vec<&Slice> = block.trial(variant.index)?.measured().collect();
@@ -195,7 +199,8 @@ pub(super) fn disk_reads(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
 }
 
 pub(super) fn idle_not_idle(run: &Run<'_>) -> Option<Seen> {
-    // Where trials take turns nobody is idle all the time, and nothing is told of it. In the first block they are warmed up one by one.
+    // If trials take turns, no service is idle all the time, and no idle use is recorded. In the first block
+    // trials are warmed up one by one.
     let one_by_one = |slice: &Slice| slice.block == 1 && !slice.kind.counts();
     let told = |slice: &&Slice| one_by_one(slice) || slice.machine.idle_trials_cpu_ns > 0;
     let alone = |slice: &&Slice| slice.turns == 1 && slice.counts.sent > 0;
@@ -208,8 +213,9 @@ pub(super) fn idle_not_idle(run: &Run<'_>) -> Option<Seen> {
     (share > IDLE_SHARE_MAX).then(|| warning(evidence, remedy))
 }
 
-/// A stretch of time over which the machine was watched: that of a single slice, or one in which slices were made in turns. What the whole
-/// machine did counts once for each stretch, not once for each slice that tells it. With the slices that were made in it; there is at least one.
+/// A time interval over which the machine was observed: of one slice, or of several slices that were made in
+/// turns. Activity of the whole machine counts once per interval, not once per slice. Contains at least one
+/// slice.
 pub(super) struct Stretch<'a> {
     pub machine: &'a MachineUse,
     pub slices: Vec<&'a Slice>,
@@ -220,37 +226,39 @@ impl Stretch<'_> {
         total(&self.slices, of)
     }
 
-    /// Time under load, drains included.
+    /// Time under load, including drains.
     pub fn wall_ns(&self) -> u64 {
         self.sum(|slice| slice.counts.wall_ns())
     }
 
-    /// Whether all that was counted in it is of this variant, or of nobody's doing.
+    /// Whether all counts in it belong to this variant, or to no variant.
     pub fn belongs_to(&self, variant: usize) -> bool {
         self.slices.iter().all(|slice| slice.variant == variant && slice.turns == 1)
     }
 
     fn holds(&self, slice: &Slice) -> bool {
-        // Nobody else has the same figures to the nanosecond. Where there are none, turns tell.
+        // No other slice has the same values to the nanosecond. Without such values, the number of turns
+        // decides.
         let told = slice.turns > 1 || slice.machine.spin_ns.is_some();
         told && same_time(self.machine, &slice.machine)
     }
 }
 
-/// The stretches of all measured slices of complete blocks.
+/// The intervals of all measured slices of complete blocks.
 pub(super) fn stretches(record: &Record) -> Vec<Stretch<'_>> {
     let of_block = |block| of_block(block, |slice| slice.kind.counts());
     record.complete_blocks().flat_map(of_block).collect()
 }
 
-/// Those of all other slices, in every block that was not dropped: warm-ups take turns, too, but for those of the first block.
+/// The intervals of all other slices, in every block that was not dropped. Warm-ups take turns, too, except
+/// in the first block.
 pub(super) fn stretches_beside(record: &Record) -> Vec<Stretch<'_>> {
     let of_block = |block| of_block(block, |slice| !slice.kind.counts());
     record.blocks.iter().filter(|block| block.dropped.is_none()).flat_map(of_block).collect()
 }
 
 fn of_block(block: &Block, wanted: fn(&Slice) -> bool) -> Vec<Stretch<'_>> {
-    // Slices that were made in turns are the nth of their trials alike.
+    // Slices made in turns have the same index in their trials.
     let mut by_number: Vec<Vec<Stretch<'_>>> = Vec::new();
     let numbered = block.trials.iter().flat_map(|trial| {
         let kept = trial.slices.iter().filter(move |slice| wanted(slice));
@@ -267,7 +275,7 @@ fn of_block(block: &Block, wanted: fn(&Slice) -> bool) -> Vec<Stretch<'_>> {
     by_number.into_iter().flatten().collect()
 }
 
-/// Whether these were read at the same two moments. On a link each trial has a TCP of its own.
+/// Whether two entries were read at the same two moments. On a link each trial has its own TCP counters.
 fn same_time(one: &MachineUse, other: &MachineUse) -> bool {
     let shared = |machine: &MachineUse| MachineUse { tcp: None, ..machine.clone() };
     shared(one) == shared(other)

@@ -1,7 +1,8 @@
-//! Connections that cost more than they should, or could not be had: by TCP's own counters and the generator's.
+//! Connections that cost more than necessary or could not be opened, from the counters of TCP and of the
+//! generator.
 //!
-//! TCP counts for a whole network. Where slices took turns its figures contain the others' turns, and are used only for what concerns all.
-//! Silent in records that lack the figures.
+//! TCP counts for a whole network namespace. If slices took turns, its counters include the other trials, and
+//! are used only for findings about all variants. The checks do not apply to records without the figures.
 
 use model::quantity::{counted, many};
 use model::{Cause, FAILED_SHARE_MAX, Phase, Quantity, evidence, header};
@@ -11,29 +12,31 @@ use super::machine::{Stretch, stretches, stretches_beside};
 use super::{GENERATOR_SHARE_MAX, Run, Seen, Variant, either, generator_share, only_if, total, warning};
 use crate::variant::{outcome, slices};
 
-/// Connections opened among services for each response from which on they are not reused: with a pool there are hundreds of responses
-/// to each, without one there is one or more.
+/// Connections opened among services per response from which on they are not reused. With a pool there are
+/// hundreds of responses per connection, without one at most one.
 const UPSTREAM_OPENED_MIN: f64 = 0.5;
-/// Responses below which a share of connections says nothing.
+/// Minimum number of responses for a share of connections.
 const RESPONSES_MIN: u64 = 100;
-/// Part of the local ports in TIME_WAIT above which new connections are hard to get: Linux first tries every other port, and when those
-/// are taken it tries the rest one after the other.
+/// Maximum share of the local ports in TIME_WAIT. Above it new connections are hard to get: Linux first tries
+/// every other port, and if those are taken it tries the rest one by one.
 const TIME_WAIT_SHARE_MAX: f64 = 0.5;
-/// Part of the local ports that has to go into TIME_WAIT within a slice of a variant's own before that is told of it.
+/// Minimum share of the local ports that enter TIME_WAIT within a variant's own slice for the variant to be
+/// reported.
 const TIME_WAIT_GROWN_MIN: f64 = 0.1;
-/// Time that a connection loses when its first packet is dropped, in nanoseconds: Linux sends it again after a second (RFC 6298).
+/// Time that a connection loses if its first packet is dropped, in nanoseconds: Linux retransmits after a
+/// second (RFC 6298).
 const RETRY_NS: u64 = 1_000_000_000;
-/// Part of all connections' time that may be lost so before a result is void.
+/// Maximum share of all connections' time that may be lost in this way. Above it a result is invalid.
 const HELD_UP_SHARE_MAX: f64 = 0.01;
-/// Connections opened beyond those asked for, for each response. One costs about as much as a small response, so that below this it
-/// changes figures by less than the margins that people ask for.
+/// Maximum number of additional connections opened per response. A connection costs about as much as a small
+/// response, so below this share the effect is smaller than usual margins.
 const CHURN_SHARE_MAX: f64 = 0.02;
-/// After a rest of a second the lab opens connections anew; windows are not all equally long.
+/// The lab reopens connections after a pause of one second, and windows differ in length.
 const REST_NS: u64 = 500_000_000;
-/// Part of the streams of all connections that is in use, at the least, where a closed loop is what was asked for.
+/// Minimum share of the streams of all connections in use, in a closed loop.
 const STREAMS_SHARE_MIN: f64 = 0.8;
 
-/// A service opens a connection to the next one for each request.
+/// Reports a service that opens a connection to the next one for each request.
 pub(super) fn upstream_connections(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let (record, plan) = (run.record, variant.plan);
     let before = plan.services.iter().filter(|service| !service.needs.is_empty());
@@ -60,7 +63,7 @@ pub(super) fn upstream_connections(run: &Run<'_>, variant: &Variant<'_>) -> Opti
     ))
 }
 
-/// Slices of a variant during which nobody else's connections were counted.
+/// Slices of a variant during which no other trial's connections were counted.
 fn own(record: &Record, variant: usize, on_link: bool) -> Vec<&Slice> {
     if on_link {
         return slices(record, variant).collect();
@@ -69,18 +72,18 @@ fn own(record: &Record, variant: usize, on_link: bool) -> Vec<&Slice> {
     all.filter(|stretch| stretch.belongs_to(variant)).flat_map(|stretch| stretch.slices).collect()
 }
 
-/// Connections begun by others than the generator, and responses. Where the entry is `apart`, on a link or on another machine, or the
-/// generators are, theirs are not counted where the services are.
+/// Connections opened by others than the generator, and responses. If the entry is `apart`, on a link or
+/// another machine, or if the generators are, their connections are not included in the services' counters.
 fn opened_by_services(slice: &Slice, apart: bool) -> Option<(u64, u64)> {
     let failed = slice.counts.errors.iter().filter(|error| error.phase == Phase::Connect);
     let failed: u64 = failed.map(|error| error.count).sum();
-    // Which generator failed to connect is not kept.
+    // The record does not contain which generator failed to connect.
     let here = slice.generators.is_empty() || slice.generators.iter().any(|part| part.here);
     let generators = if apart || !here { 0 } else { slice.connections_opened_here() + failed };
     Some((slice.machine.tcp?.opened.saturating_sub(generators), slice.counts.responses))
 }
 
-/// No local port was left for a new connection, or soon none would be.
+/// Reports that no local port was left for a new connection, or soon none would be.
 pub(super) fn ports_exhausted(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let (record, index) = (run.record, variant.index);
     let slices: Vec<&Slice> = slices(record, index).collect();
@@ -88,13 +91,13 @@ pub(super) fn ports_exhausted(run: &Run<'_>, variant: &Variant<'_>) -> Option<Se
     let refused = errors.filter(|error| error.cause == Cause::AddressExhausted);
     let refused: u64 = refused.map(|error| error.count).sum();
     let share = |slice: &&Slice| {
-        // What others left behind only gets less; a few more come with the connections of every window.
+        // Sockets left by others only decrease. Every window adds a few.
         let grown = |tcp: &record::TcpUse| tcp.time_wait.saturating_sub(tcp.time_wait_before);
         let own = |tcp: &record::TcpUse| grown(tcp) as f64 > TIME_WAIT_GROWN_MIN * tcp.local_ports as f64;
         let tcp = slice.machine.tcp.filter(|tcp| tcp.local_ports > 0 && own(tcp))?;
         Some((tcp.time_wait as f64 / tcp.local_ports as f64, tcp))
     };
-    // In turns all variants see the sockets that one of them leaves behind: it is told of that one.
+    // With turns, all variants see the sockets that one of them leaves behind. Only that one is reported.
     let own = own(record, index, variant.plan.load.network.is_some());
     let most = own.iter().filter_map(share).max_by(|(one, _), (other, _)| one.total_cmp(other));
     let waiting = most.filter(|(share, _)| *share > TIME_WAIT_SHARE_MAX).map(|(_, tcp)| tcp);
@@ -105,21 +108,22 @@ pub(super) fn ports_exhausted(run: &Run<'_>, variant: &Variant<'_>) -> Option<Se
     });
     let told = || format!("{} found no local port free (EADDRNOTAVAIL)", many(refused, "connection"));
     let told: Vec<String> = (refused > 0).then(told).into_iter().chain(ports).collect();
-    // The kernel can use such a port again on loopback (tcp_tw_reuse): that many of them alone are no failure.
+    // The kernel can reuse such ports on loopback (tcp_tw_reuse), so a large number alone is not a failure.
     let is_void = outcome(&slices).is_void();
     let remedy = "who closes a connection keeps its port for a minute, so that this measures how fast ports come back; keep connections (HTTP \
                   keep-alive, and a proxy's to its upstream), or widen net.ipv4.ip_local_port_range";
     Some(either(refused > 0 || is_void, told.join(", and "), remedy))
 }
 
-/// What a listening socket dropped while a variant was measured, and how much there was to drop.
+/// Connections that a listening socket dropped while a variant was measured, and the totals to relate them
+/// to.
 #[derive(Default, PartialEq, Eq)]
 struct Held {
     drops: u64,
     overflows: u64,
     sent_again: u64,
     due: u64,
-    /// Connections times time.
+    /// Connections times time, in nanoseconds.
     connections_ns: u128,
 }
 
@@ -132,7 +136,7 @@ impl Held {
             held.drops += tcp.listen_drops.max(tcp.listen_overflows);
             held.overflows += tcp.listen_overflows;
             held.sent_again += tcp.syn_retransmits;
-            // On a link a trial has a network of its own, of which nobody else tells.
+            // On a link each trial has its own network namespace, with separate counters.
             for slice in stretch.slices.iter().filter(|other| other.machine.tcp == slice.machine.tcp) {
                 held.due += slice.counts.due();
                 held.connections_ns += u128::from(slice.connections) * u128::from(slice.counts.wall_ns());
@@ -141,7 +145,8 @@ impl Held {
         held
     }
 
-    /// A second is lost to each drop: too many requests had to wait so long, or too much of all connections' time went so.
+    /// Each drop costs a second: whether too many requests waited for that, or too large a share of all
+    /// connections' time was lost.
     fn is_void(&self) -> bool {
         let requests = self.drops as f64 / self.due.max(1) as f64;
         let time = self.drops as f64 * RETRY_NS as f64 / self.connections_ns.max(1) as f64;
@@ -149,11 +154,11 @@ impl Held {
     }
 }
 
-/// Connections had to wait because the accept queue was full. SYNs that were sent again without that are not counted: whoever on
-/// this machine calls into the void sends some.
+/// Reports connections that waited because the accept queue was full. Retransmitted SYNs without a drop are
+/// not counted, because connection attempts to unreachable hosts on this machine cause some too.
 pub(super) fn backlog_full(run: &Run<'_>) -> Vec<Seen> {
     let stretches = stretches(run.record);
-    // In turns all variants tell the same; that is one finding.
+    // With turns, all variants have the same counts, which is one finding.
     let held = run.variants.iter().map(|variant| (Held::of(&stretches, variant.index), variant));
     let found = model::grouped(held.filter(|(held, _)| held.drops > 0));
     found.into_iter().map(|(held, variants)| held_up(&held, &variants)).collect()
@@ -176,28 +181,29 @@ fn says_close(name: &str, value: &str) -> bool {
         && value.split(',').any(|word| word.trim().eq_ignore_ascii_case("close"))
 }
 
-/// Connections were opened again and again though nobody asked for that, or carried less than was asked for.
+/// Reports connections that were reopened without a request to do so, or carried fewer streams than
+/// requested.
 pub(super) fn connection_churn(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     reopened(run, variant).or_else(|| streams_unused(variant))
 }
 
-/// Fewer requests were under way than connections were to have streams, though none was lost.
+/// Reports fewer concurrent requests than the requested streams, although no request was lost.
 fn streams_unused(variant: &Variant<'_>) -> Option<Seen> {
     let load = &variant.plan.load;
     let streams = load.protocol.streams()?;
-    // At a rate as many are under way as it takes, and where requests are counted fewer and fewer at the end.
+    // At a rate, concurrency follows from the load. With a request count, it decreases toward the end.
     let counts = |slice: &Slice| slice.asked.is_some_and(|asked| asked.until.requests().is_some());
     let is_full = |slice: &&Slice| slice.counts.open.is_none() && !counts(slice);
     let slices: Vec<&Slice> = variant.slices.iter().copied().filter(is_full).collect();
     let is_whole = slices.iter().all(|slice| slice.counts.errors.is_empty());
-    // A client at its limit reads what there is before it sends more.
+    // A client at its limit reads pending responses before it sends more.
     let is_idle = generator_share(&slices) <= GENERATOR_SHARE_MAX;
     only_if(streams > 1 && load.keep_alive && is_whole && is_idle)?;
     let window_ns = total(&slices, |slice| slice.counts.window_ns).max(1) as f64;
     let under_way = total(&slices, |slice| slice.counts.in_flight_ns) as f64 / window_ns;
     let connections = slices.first()?.connections;
     let asked = u64::from(connections) * u64::from(streams);
-    // Older records do not say.
+    // Older records lack this value.
     only_if(under_way > 0.0 && under_way < STREAMS_SHARE_MIN * asked as f64)?;
     let (connections, streams) = (many(connections.into(), "connection"), many(streams.into(), "stream"));
     let evidence = evidence!(
@@ -208,9 +214,10 @@ fn streams_unused(variant: &Variant<'_>) -> Option<Seen> {
     Some(warning(evidence, remedy))
 }
 
-/// Connections were opened beyond those asked for, again and again.
+/// Reports connections that were repeatedly opened beyond the requested number.
 fn reopened(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
-    // Each window may open all its connections once: in open loop it does, and after a rest, which is while the others have their turn.
+    // Each window may open all its connections once: in open loop it does, and after a pause for the turns of
+    // other variants.
     let rests = |slice: &Slice| {
         let others = (run.plan.variants.len() as u64).saturating_sub(1);
         slice.counts.open.is_some()

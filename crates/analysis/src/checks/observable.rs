@@ -1,9 +1,9 @@
-//! Compared variants that are alike in everything that was seen of them, though the plan starts them differently: a wrapper that
-//! drops its argument, a script that does not pass it on.
+//! Compared variants without any observable difference although the plan starts them differently: for example
+//! a wrapper that drops its argument, or a script that does not pass it on.
 //!
-//! It speaks only where a difference would have to show: of services that differ in command, variables, launcher or workers and in nothing
-//! else. What leaves no trace by its nature (another folder of code, a template, a limit set by the shell) is never doubted here, nor are
-//! services that the plan starts alike.
+//! The check applies only if a difference should be visible: services that differ only in command, variables,
+//! launcher or workers. It does not report differences that leave no trace (another code folder, a template,
+//! a limit set by the shell), or services that the plan starts in the same way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +13,15 @@ use record::{ProcessSeen, ServiceStarted, Trial, Witness};
 
 use super::{Run, Seen, Variant, deployed, is_one_of, only_if, total, warning};
 
-/// Relative difference in CPU time per request from which on variants do differ, whatever else was seen. Identical services come out
-/// up to 3 % apart on a shared host with two cores.
+/// Relative difference in CPU time per request from which on variants do differ. Identical services differ by
+/// up to 3 % on a shared host with two cores.
 const ALIKE_CPU_TOLERANCE: f64 = 0.05;
 
-/// Words of a command that change what cannot be seen from outside: limits, priorities, processors, memory allocators.
+/// Words of a command with effects that are not visible from outside: limits, priorities, processors, memory
+/// allocators.
 const UNSEEN_WORDS: &str = "ulimit prlimit nice renice ionice chrt taskset numactl cpulimit cgexec \
     systemd-run unshare setarch sysctl";
-/// Fields of responses that differ without a difference, or follow from others.
+/// Response headers that differ without a cause, or follow from others.
 const IDLE_HEADERS: &str = "date age expires last-modified etag set-cookie connection keep-alive \
     content-length server-timing x-response-time x-runtime x-request-id traceparent";
 
@@ -52,7 +53,8 @@ fn alike(baseline: &Variant<'_>, candidate: &Variant<'_>, margin: f64) -> Option
     ))
 }
 
-/// A setting that reached the processes, and that nothing shows. Other code may well do the same as before.
+/// Reports a setting that reached the processes but has no visible effect. Different code may well do the
+/// same as before.
 fn no_effect(asked: &str, cpu_apart: f64, margin: f64) -> Option<Seen> {
     only_if(cpu_apart <= margin && !asked.contains(".command"))?;
     let evidence = evidence!(
@@ -62,14 +64,15 @@ fn no_effect(asked: &str, cpu_apart: f64, margin: f64) -> Option<Seen> {
     Some(Seen::note((), evidence, remedy))
 }
 
-/// In what the plan starts two variants differently, if it could be seen: `services.api.command`.
+/// Differences in how the plan starts two variants, if they should be visible: `services.api.command`.
 fn asked_difference(one: &plan::Variant, other: &plan::Variant) -> Option<String> {
-    // Each field is named here and below, so that none is forgotten. What is expected starts nothing.
+    // The patterns here and below name every field, so that none is forgotten. The expectation does not
+    // affect the start.
     let plan::Variant { name: _, levels: _, services, entry, load, expect: _ } = one;
     only_if((entry, load, services.len()) == (&other.entry, &other.load, other.services.len()))?;
     let mut asked = Vec::new();
     for (one, other) in services.iter().zip(&other.services) {
-        // How long it may take to be ready changes nothing once it is.
+        // The timeout for becoming ready has no effect once the service is ready.
         let Service { name, source, ready, ready_timeout: _, needs } = one;
         only_if((name, ready, needs) == (&other.name, &other.ready, &other.needs))?;
         let (Source::Command(how), Source::Command(other_how)) = (source, &other.source) else { return None };
@@ -79,7 +82,7 @@ fn asked_difference(one: &plan::Variant, other: &plan::Variant) -> Option<String
     (!asked.is_empty()).then(|| asked.join(", "))
 }
 
-/// The parts in which two commands differ; `None` where they differ in one that need not show.
+/// The parts in which two commands differ. `None` if they differ in a part that need not be visible.
 fn changed_parts(one: &Command, other: &Command) -> Option<Vec<&'static str>> {
     let Command {
         command,
@@ -93,9 +96,9 @@ fn changed_parts(one: &Command, other: &Command) -> Option<Vec<&'static str>> {
         port,
         pmx,
         templates,
-        // How it ends changes nothing before.
+        // How a service is stopped has no earlier effect.
         stop_timeout: _,
-        // Seen in the run, and not asked for.
+        // Observed in the run, not requested.
         listens_on: _,
         other_ports: _,
     } = one;
@@ -118,19 +121,20 @@ fn is_unseen(command: &Command) -> bool {
     words.map(|word| word.rsplit('/').next().unwrap_or(word)).any(|word| is_one_of(UNSEEN_WORDS, word))
 }
 
-/// What a variant looked like in all of its trials.
+/// Observations of a variant that are the same in all of its trials.
 struct Look<'a> {
     face: Face<'a>,
     witnesses: Vec<&'a Witness>,
     cpu_ns_per_request: Option<f64>,
 }
 
-/// Of each service how many processes it had, and of those that serve what they ran with which variables.
+/// For each service, its number of processes, and the command and variables of those that serve.
 type Face<'a> = BTreeMap<&'a str, (usize, BTreeSet<Process>)>;
 type Process = (String, BTreeMap<String, String>);
 
 impl<'a> Look<'a> {
-    /// `None` where a record does not say, where trials of the variant differ among themselves, and where a process hides its variables.
+    /// `None` if a record lacks the data, if trials of the variant differ, or if a process hides its
+    /// variables.
     fn of(variant: &Variant<'a>) -> Option<Look<'a>> {
         let trials = &variant.all_trials;
         let mut faces = trials.iter().copied().map(face);
@@ -168,13 +172,13 @@ fn of_service(service: &ServiceStarted, ports: &[String]) -> Option<(usize, BTre
     Some((service.processes.len(), serving.iter().map(process).collect()))
 }
 
-/// The processes that listen; where none is known to, all.
+/// The processes that listen. If none is known to, all.
 fn serving(processes: &[ProcessSeen]) -> Vec<&ProcessSeen> {
     let listening: Vec<&ProcessSeen> = processes.iter().filter(|process| process.listens).collect();
     if listening.is_empty() { processes.iter().collect() } else { listening }
 }
 
-/// A text without what differs from trial to trial: ports, and the name of the service's own folder.
+/// Removes parts of a text that differ between trials: ports, and the name of the service's folder.
 fn settled(text: &str, ports: &[String]) -> String {
     let word = |word: &str| match word.split_once("/proofload-") {
         Some((before, after)) => format!("{before}/{}", after.split_once('/').map_or("", |(_, rest)| rest)),
@@ -184,7 +188,7 @@ fn settled(text: &str, ports: &[String]) -> String {
     ports.iter().fold(text, |text, port| text.replace(port, "PORT"))
 }
 
-/// Whether answers show a difference. What changes among the answers of one variant shows none.
+/// Whether responses show a difference. Values that vary among the responses of one variant do not count.
 fn differ(one: &[&Witness], other: &[&Witness]) -> bool {
     let requests = [one, other].map(|of| of.iter().map(|witness| &witness.request).collect::<BTreeSet<_>>());
     let apart = |request: &&String| {
@@ -193,12 +197,12 @@ fn differ(one: &[&Witness], other: &[&Witness]) -> bool {
         names
             .any(|name| steady(&one, name).zip(steady(&other, name)).is_some_and(|(one, other)| one != other))
     };
-    // It is looked for once, and so in no other look of the variant.
+    // It is determined only once, so the other responses of the variant lack it.
     let coding = |of: &[&Witness]| of.iter().find_map(|witness| witness.coding_on_request.clone());
     requests[0] != requests[1] || requests[0].iter().any(apart) || coding(one) != coding(other)
 }
 
-/// Of each answer to a request what may be held against another: status, content where it repeats, header fields.
+/// The comparable parts of each response to a request: status, content if it is repeatable, headers.
 fn looks(witnesses: &[&Witness], request: &str) -> Vec<BTreeMap<String, String>> {
     let of = witnesses.iter().filter(|witness| witness.request == request);
     let look = |witness: &&Witness| {
@@ -207,13 +211,13 @@ fn looks(witnesses: &[&Witness], request: &str) -> Vec<BTreeMap<String, String>>
             headers,
             decoded_sha256,
             repeats,
-            // By which it was chosen, and what was sent: the same of both.
+            // The request, which is the same for both.
             request: _,
             accept_encoding: _,
-            // What has other bytes has another hash, or another coding.
+            // A different length implies a different hash or coding.
             body_bytes: _,
             decoded_bytes: _,
-            // By `differ`.
+            // Compared by `differ`.
             coding_on_request: _,
         } = witness;
         let hash = decoded_sha256.as_deref().filter(|_| *repeats).unwrap_or("changes");
@@ -225,7 +229,7 @@ fn looks(witnesses: &[&Witness], request: &str) -> Vec<BTreeMap<String, String>>
     of.map(look).collect()
 }
 
-/// The one value that a field has in all answers, or its absence in all; `None` where it changes.
+/// The common value of a field in all responses, or its absence in all. `None` if it varies.
 fn steady<'a>(looks: &'a [BTreeMap<String, String>], name: &str) -> Option<Option<&'a String>> {
     let mut values = looks.iter().map(|look| look.get(name));
     let first = values.next()?;

@@ -1,7 +1,7 @@
-//! Profilers, debuggers and tracers that ran along while something was measured: what they cost is in every figure.
+//! Profilers, debuggers and tracers that ran during the measurement, so that all figures include their cost.
 //!
-//! It knows them by the words of command lines and by variables. A variant that the plan gives one to, and others not, is left alone:
-//! what a profiler costs is a question too.
+//! They are recognized by words of command lines and by variables. A variant with a profiler by plan is
+//! accepted if others have none, because the cost of a profiler can be the question.
 
 use std::collections::BTreeMap;
 
@@ -10,30 +10,31 @@ use record::{ProcessSeen, Trial};
 
 use super::{Run, Seen, Variant, is_one_of, only_if, void};
 
-/// Flags of Node.js and V8 that cost time; those that only choose a port, a folder or an interval are none.
+/// Flags of Node.js and V8 that cost time. Flags that only choose a port, a folder or an interval are
+/// excluded.
 const NODE_FLAGS: &str = "--cpu-prof --heap-prof --prof --inspect --perf-prof --perf-basic-prof \
     --track-heap-objects";
-/// Beginnings of flags that switch nothing on, though they look like it.
+/// Prefixes of similar flags that switch nothing on.
 const NODE_HARMLESS: &str = "--inspect-port --inspect-publish-uid --cpu-prof- --heap-prof- --prof- \
     --trace-warnings --trace-deprecation --trace-uncaught --trace-exit --trace-sigint --trace-env \
     --trace-event-file-pattern --trace-require-module";
 /// Programs that run others under observation, also as a script of Node.js or Python.
 const OBSERVERS: &str = "clinic 0x c8 nyc py-spy scalene memray viztracer kernprof strace ltrace valgrind \
     gdb lldb rbspy";
-/// Modules of Python that do.
+/// Python modules that run others under observation.
 const PYTHON_MODULES: [&str; 9] =
     ["cProfile", "profile", "trace", "coverage", "pyinstrument", "scalene", "memray", "viztracer", "pdb"];
-/// Beginnings of flags of the Java machine.
+/// Prefixes of flags of the Java VM.
 const JAVA_FLAGS: &str = "-agentlib:jdwp -agentlib:hprof -Xrunjdwp -Xrunhprof -XX:StartFlightRecording \
     -XX:+FlightRecorder -agentpath:";
-/// Variables that hand flags to Java.
+/// Variables that pass flags to Java.
 const JAVA_OPTIONS: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
-/// Variables that switch something on by being there.
+/// Variables that switch on a profiler by being set.
 const SWITCHES: [&str; 4] = ["NODE_V8_COVERAGE", "COVERAGE_PROCESS_START", "CPUPROFILE", "HEAPPROFILE"];
 
 pub(super) fn profiler_on(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let by_plan = |of: &Variant<'_>| in_plan(of.plan).is_some();
-    // Where some are given one and others not, that is what the experiment is about.
+    // If only some variants have one, that is what the experiment is about.
     only_if(!by_plan(variant) || run.variants.iter().all(by_plan))?;
     let trials = &variant.all_trials;
     let hits: Vec<(&str, String)> = trials.iter().filter_map(|trial| in_trial(trial)).collect();
@@ -48,7 +49,7 @@ pub(super) fn profiler_on(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> 
     ))
 }
 
-/// What the plan itself starts with one: which service, and by what.
+/// A profiler in the plan: the service, and the word or variable.
 fn in_plan(variant: &plan::Variant) -> Option<(&str, String)> {
     variant.services.iter().find_map(|service| {
         let started = service.command()?;
@@ -70,7 +71,7 @@ fn in_process(process: &ProcessSeen) -> Option<String> {
     Some(format!("{} ({}, pid {})", by(&command, &process.environment)?, process.command, process.pid))
 }
 
-/// By what a program runs with one: a word of its command, or a variable.
+/// The word of the command or the variable that starts a profiler.
 fn by(command: &[&str], variables: &BTreeMap<String, String>) -> Option<String> {
     let how = |(name, value): (&String, &String)| {
         let word = match name.as_str() {
@@ -86,7 +87,8 @@ fn by(command: &[&str], variables: &BTreeMap<String, String>) -> Option<String> 
     in_command.or_else(|| variables.iter().find_map(how))
 }
 
-/// The word of a command line that stands for a profiler. Programs may stand behind others: `env X=1 node`, `sh -c 'exec node ...'`.
+/// The word of a command line that starts a profiler. Programs may follow others: `env X=1 node`, `sh -c
+/// 'exec node ...'`.
 fn by_command<'a>(words: &[&'a str]) -> Option<&'a str> {
     words.iter().enumerate().find_map(|(at, word)| {
         let rest = &words[at + 1..];
@@ -95,14 +97,14 @@ fn by_command<'a>(words: &[&'a str]) -> Option<&'a str> {
             name if name.starts_with("python") => module(rest).or_else(|| script(rest)),
             "java" => flags(rest).find(|flag| is_java_flag(flag)),
             "perf" => (matches!(rest.first(), Some(&"record" | &"trace"))).then_some(*word),
-            // As a program, not as an argument of one.
+            // As a program, not as an argument.
             _ if at == 0 || leads(words[at - 1]) => observer(word),
             _ => None,
         }
     })
 }
 
-/// Whether the word behind this one is a program that it starts.
+/// Whether the word after this one is a program that it starts.
 fn leads(word: &str) -> bool {
     let starts = ["exec", "npx", "bunx", "pnpx", "env", "sudo", "nice", "-c", "--", "&&", ";"];
     starts.contains(&base(word)) || word.contains('=') && !word.starts_with('-')
@@ -117,7 +119,8 @@ fn observer(word: &str) -> Option<&str> {
     is_one_of(OBSERVERS, base(word)).then_some(word)
 }
 
-/// The flags of an interpreter: what stands before the first word that is neither a flag nor, perhaps, the value of one.
+/// The flags of an interpreter: words before the first word that is neither a flag nor possibly the value of
+/// one.
 fn flags<'a>(rest: &[&'a str]) -> impl Iterator<Item = &'a str> {
     rest[..plan::script_at(rest)].iter().copied().filter(|word| word.starts_with('-'))
 }
@@ -133,7 +136,7 @@ fn module<'a>(rest: &[&'a str]) -> Option<&'a str> {
 }
 
 fn is_node_flag(word: &str) -> bool {
-    // V8 takes either.
+    // V8 accepts both.
     let word = word.replace('_', "-");
     let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
     let begins = |flags: &str| flags.split(' ').any(|flag| name.starts_with(flag));

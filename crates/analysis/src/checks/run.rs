@@ -1,5 +1,5 @@
-//! What became of the run itself: its end, its blocks, what it left behind, and trials that were measured and still have no value of a
-//! metric that is judged.
+//! Checks of the run itself: its end, its blocks, leftover processes, and measured trials without a value of
+//! a judged metric.
 
 use model::quantity::{count as counted_as, counted, many};
 use model::{Evidence, Metric, Quantity, evidence};
@@ -41,7 +41,7 @@ pub(super) fn killed(run: &Run<'_>) -> Option<Seen> {
     Some(Seen::note((), evidence, "let the service end on SIGTERM, or set its stop_timeout longer"))
 }
 
-/// Blocks that the lab dropped for what the machine did in them: told, so that nobody wonders where the time went.
+/// Reports blocks that the lab dropped because of the machine, which explains the time they took.
 pub(super) fn blocks_dropped(run: &Run<'_>) -> Option<Seen> {
     let why = |block: &Block| Some(format!("in block {} {}", block.number, block.dropped.as_ref()?));
     let told: Vec<String> = run.record.blocks.iter().filter_map(why).collect();
@@ -54,7 +54,7 @@ pub(super) fn blocks_dropped(run: &Run<'_>) -> Option<Seen> {
     (dropped > 0).then(|| warning(evidence, remedy))
 }
 
-/// Fewer blocks than this allow no verdict.
+/// Minimum number of blocks for a verdict.
 pub(super) fn blocks_min(record: &Record) -> usize {
     crate::rule::rule(record).map_or(stats::BLOCKS_MIN, |rule| rule.least()) as usize
 }
@@ -74,7 +74,8 @@ pub(super) fn too_few_blocks(run: &Run<'_>) -> Option<Seen> {
         _ => format!("it would take days{}", latency.unwrap_or_default()),
     };
     let remedy = match run.record.end() {
-        // A run that goes on may get them yet, and one that was stopped as void has a better reason.
+        // A run in progress may still reach the number, and a run stopped as void has a more specific
+        // finding.
         None | Some(EndReason::Void(_)) => return None,
         Some(EndReason::BudgetTooSmall { needed_s }) => longer(*needed_s),
         Some(EndReason::BudgetSpent) => budget_for(run.record, least).map_or_else(
@@ -88,23 +89,24 @@ pub(super) fn too_few_blocks(run: &Run<'_>) -> Option<Seen> {
     Some(warning(evidence.with([("blocks", Quantity::count(blocks as u64))]), remedy))
 }
 
-/// A budget in seconds that holds so many blocks, by those that were run, and a tenth more; `None` where none came to its end.
+/// A budget in seconds for this number of blocks, based on the finished ones, plus a tenth. `None` if none
+/// finished.
 fn budget_for(record: &Record, blocks: usize) -> Option<u64> {
     let kept: Vec<f64> = record.complete_blocks().filter_map(|block| block.seconds).collect();
-    // The first one watches the warm-up.
+    // The first one observes the warm-up.
     let later = if kept.len() > 1 { &kept[1..] } else { &kept[..] };
     let longest_s = later.iter().copied().reduce(f64::max)?;
     let missing = blocks.saturating_sub(kept.len());
     Some(((record.ended.as_ref()?.seconds + missing as f64 * longest_s) * 1.1).ceil() as u64)
 }
 
-/// No value of a metric that is no quantile. To leave out such blocks would be a choice by outcome: a variant that fails now and then would
-/// be judged by its good days.
+/// Reports missing values of metrics that are not quantiles. Leaving out such blocks would be a choice by
+/// outcome: a variant that fails now and then would be judged only by its good blocks.
 pub(super) fn value_missing(run: &Run<'_>) -> Vec<Seen> {
     each_missing(run, |variant, metric, first, told| {
-        // What the load generator limits is at least so much.
+        // A capacity limited by the load generator is a lower bound, and not missing.
         only_if(first.sample(metric, variant.index).is_none())?;
-        // It was measured, and is withheld: the capacity itself says why.
+        // It was measured but is withheld. The capacity explains why.
         only_if(metric != Metric::Capacity || !is_erratic(run.record, variant.index))?;
         let remedy = "blocks are never dropped because of their result; find out in the logs why the variant fails in some, and run again";
         let nothing = || void(told("nothing was measured, or nothing succeeded"), remedy);
@@ -112,7 +114,7 @@ pub(super) fn value_missing(run: &Run<'_>) -> Vec<Seen> {
     })
 }
 
-/// No value of a quantile, because too few requests bear it or it is only bounded.
+/// Reports missing values of a quantile, because there are too few requests for it, or it is only a bound.
 pub(super) fn quantile_unresolved(run: &Run<'_>) -> Vec<Seen> {
     each_missing(run, |variant, metric, first, told| {
         let q = metric.quantile()?;
@@ -132,10 +134,11 @@ pub(super) fn quantile_unresolved(run: &Run<'_>) -> Vec<Seen> {
     })
 }
 
-/// What is said of the blocks in which a variant has no value of a metric, with why the first of them has none.
+/// Describes the blocks in which a variant has no value of a metric, given the reason for the first of them.
 type Told<'a> = &'a dyn Fn(&str) -> Evidence;
 
-/// What is seen of each metric and variant without a value in some block. Of one that never succeeded that is said, and nothing else.
+/// Makes findings for each metric and variant without a value in some block. A variant that never succeeded
+/// is reported separately.
 fn each_missing(
     run: &Run<'_>,
     see: impl Fn(&Variant<'_>, Metric, &BlockFigures, Told<'_>) -> Option<Seen>,
@@ -156,7 +159,7 @@ fn each_missing(
     metrics.flat_map(|metric| run.variants.iter().filter_map(move |variant| of(metric, variant))).collect()
 }
 
-/// Responses that came after the window: nothing is wrong with them, but they take longer than a slice.
+/// Reports responses that came after the window. They are valid, but take longer than a slice.
 fn late(variant: &Variant<'_>, metric: Metric) -> Option<Seen> {
     let is_late = |trial: &Trial| trial.measured().all(|slice| slice.counts.successful_in_window == 0);
     let late: Vec<_> = variant.trials.iter().filter(|trial| is_late(trial)).collect();

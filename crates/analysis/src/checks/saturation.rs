@@ -1,7 +1,10 @@
-//! Throughput that is not the services' limit: nobody was at work all the time, so responses were waited for.
+//! Detects throughput that is not the limit of the services: neither side was busy all the time, so the load
+//! waited for responses.
 //!
-//! Silent in open loop, where services are not meant to be at their limit, over a link, which is the limit that was asked for, and of services
-//! that were not started, of whose processes nothing is known.
+//! These checks do not apply in three cases:
+//! - in open loop, where services are not meant to be at their limit
+//! - over a link, which is the intended limit
+//! - to services that were not started, whose processes are unknown
 
 use std::collections::BTreeSet;
 
@@ -15,59 +18,63 @@ use super::{Run, Seen, Variant, either, only_if, total, void, wall_ns, warning};
 use crate::metric::{BlockFigures, log_over};
 use crate::variant::{mean, merged};
 
-/// Part of what services could have used below which they were not what limited the throughput. Services at their limit used 0.88
-/// of it and more here, whatever the host took; what lies between is left alone.
+/// Share of the available CPU time below which services did not limit the throughput. Services at their limit
+/// used 0.88 and more in our measurements, whatever the host took. Values between are not reported.
 const SATURATED_MIN: f64 = 0.7;
-/// The same from which on they are near their limit: what lies between is like its neighbours.
+/// Share from which services are near their limit. Values between this and [`SATURATED_MIN`] count as waiting
+/// if another variant waits.
 const NEAR_MIN: f64 = 0.8;
-/// The same from which on it is they that limit what a trial does.
+/// Share from which services limit a trial.
 const LIMITING_MIN: f64 = 0.85;
-/// A process that used more than so much of a processor has several threads, and may have wanted no more.
+/// CPU share above which a process has several threads, and may not have wanted more.
 const ONE_THREAD_MAX: f64 = 1.1;
-/// Part of the time for which services may be held back by a quota before that is their limit.
+/// Maximum share of the time for which services may be throttled by a quota before that counts as their
+/// limit.
 const THROTTLED_MAX: f64 = 0.01;
-/// The wait of Nagle's algorithm for an acknowledgement that is delayed, in milliseconds: 40 on Linux, and what the rest takes.
+/// Delay of Nagle's algorithm with a delayed acknowledgement, in milliseconds: 40 on Linux, plus the rest of
+/// the response.
 const DELAYED_ACK_MS: (f64, f64) = (38.0, 44.0);
-/// Times that people write into programs, in milliseconds. Timers are never early.
+/// Typical timer durations in programs, in milliseconds. Timers never fire early.
 const ROUND_MS: [f64; 8] = [100.0, 200.0, 250.0, 500.0, 1000.0, 2000.0, 3000.0, 5000.0];
-/// By how much a timer may be late.
+/// Maximum relative delay of a timer.
 const ROUND_LATE_MAX: f64 = 0.03;
-/// By how much the medians of two variants may differ that wait for the same.
+/// Maximum difference between the medians of two variants that wait for the same.
 const STALL_APART_MAX: f64 = 0.01;
-/// By how much throughput may differ from connections over the median response where nearly all of them wait just so long, beside what
-/// the end of a window cuts off.
+/// Maximum difference between throughput and connections over the median response time, if nearly all
+/// connections wait for exactly that time. The responses cut off at the end of a window are counted
+/// separately.
 const STALL_LITTLE_MAX: f64 = 0.1;
-/// Connections opened, as a part of the requests, above which they are not kept.
+/// Share of connections opened per request above which connections are not kept.
 const OPENED_SHARE_MAX: f64 = 0.1;
 
-/// Responses of one connection in a window have to spread by so many responses together (p10 to p90 of one, times the root of their
-/// number) for windows to cut them anywhere.
+/// Minimum spread of the responses of one connection in a window, so that windows cut them at random. In
+/// responses: p10 to p90 of one, times the root of their number.
 const STEPS_SPREAD_MIN: f64 = 1.0;
 
-/// A variant in closed loop whose services were not at their limit, nor the generator.
+/// A variant in closed loop with neither its services nor the generator at the limit.
 pub(super) struct Waiting {
-    /// Cores that all its services kept busy.
+    /// Cores that the services kept busy.
     cores: f64,
-    /// Cores that they may use; `None` in records that do not say.
+    /// Cores that the services may use. `None` in records without this data.
     of: Option<usize>,
     generator_share: f64,
-    /// Requests under way at once, if the server lets there be as many.
+    /// Concurrent requests, if the server allows that number.
     under_way: u32,
     /// Good responses per second.
     per_s: f64,
-    /// CPU time for one of them in milliseconds.
+    /// CPU time per good response, in milliseconds.
     cpu_ms: f64,
-    /// The median time from sent to done in milliseconds, where connections are kept.
+    /// Median time from sent to done in milliseconds, if connections are kept.
     median_ms: Option<f64>,
-    /// p10 and p90 of it.
+    /// p10 and p90 of the time from sent to done.
     most_ms: Option<(f64, f64)>,
     /// Good responses of each connection in a window.
     by_window: f64,
-    /// Whether its throughput is counted in a way that no window's end cuts anything off.
+    /// Whether throughput is computed from response times, so that the end of a window cuts nothing off.
     by_latency: bool,
 }
 
-/// That a variant waited, unless its stall is told.
+/// Reports that a variant waited, unless its stall is reported.
 pub(super) fn service_not_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let waiting = judged(run, variant.index)?;
     let stalls = |asked: &Comparison| {
@@ -89,10 +96,9 @@ pub(super) fn service_not_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Opt
     Some(warning(evidence, remedy))
 }
 
-/// A variant that waits, of an experiment that judges throughput.
+/// Returns a variant that waits, if the experiment judges throughput.
 fn judged<'a>(run: &'a Run<'_>, variant: usize) -> Option<&'a Waiting> {
-    run.plan.design.metrics().find(|metric| *metric == Metric::Throughput)?;
-    run.waiting(variant)
+    run.waiting(variant).filter(|_| run.plan.judges_throughput())
 }
 
 pub(super) fn same_stall(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
@@ -118,8 +124,8 @@ pub(super) fn same_stall(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     Some(void(evidence, remedy))
 }
 
-/// A finding for each variant whose connections all begin a window together and get few responses in it, all equally long: whether the
-/// last of them comes in time decides on a whole step of the throughput.
+/// Reports variants whose connections all begin a window together and get few, equally long responses in it.
+/// Throughput then changes by a whole step, depending on whether the last of them arrives in time.
 pub(super) fn throughput_in_steps(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let waiting = judged(run, variant.index)?;
     only_if(!waiting.by_latency)?;
@@ -137,7 +143,8 @@ pub(super) fn throughput_in_steps(run: &Run<'_>, variant: &Variant<'_>) -> Optio
 }
 
 impl Waiting {
-    /// `None` in open loop, where either side was at its limit, and of what runs already: nobody knows how near to a limit it was.
+    /// `None` in open loop, if either side was at its limit, and for deployed services, whose distance from
+    /// their limit is unknown.
     pub fn of(run: &Run<'_>, variant: &Variant<'_>) -> Option<Waiting> {
         let is_local = variant.plan.load.network.is_none() && !variant.is_unseen();
         only_if(is_local && !run.record.is_open_loop() && variant.succeeds(run.record))?;
@@ -150,7 +157,7 @@ impl Waiting {
         let ok = total(slices, |slice| slice.counts.successful);
         let in_window = total(slices, |slice| slice.counts.successful_in_window);
         only_if(in_window > 0)?;
-        // After a rest each window opens its connections anew.
+        // Each window after a pause opens its connections again.
         let asked = |slice: &Slice| u64::from(slice.connections) * u64::from(slice.turns);
         let again = total(slices, |slice| slice.counts.connections_opened.saturating_sub(asked(slice)));
         let kept = again as f64 <= OPENED_SHARE_MAX * total(slices, |slice| slice.counts.sent) as f64;
@@ -175,9 +182,10 @@ impl Waiting {
         })
     }
 
-    /// The median response where nearly every request waits just so long, as throughput confirms.
+    /// The median response time, if nearly every request takes exactly that time, as throughput confirms.
     fn stall_ms(&self) -> Option<f64> {
-        // Connections begin a window together, and of the response that it cuts off none is counted: up to one for each is missing.
+        // Connections begin a window together, and the response cut off at its end is not counted: up to one
+        // per connection is missing.
         let alike = |ms: &f64| {
             let counted = self.per_s * ms / 1e3 / f64::from(self.under_way);
             let step = counted / self.by_window;
@@ -187,12 +195,12 @@ impl Waiting {
     }
 }
 
-/// Part of the processors' time that was left to services from which on they are at their limit, with all of their cores.
+/// Share of the CPU time available to services from which they are at their limit with all of their cores.
 const PER_CORE_MIN: f64 = 0.9;
 
-/// Whether throughput is judged per core-second: successful responses per second of CPU time. It is the same question where services have all
-/// cores busy that they may use, and varies less, because it leaves out what others took of these cores. The first block tells, of which
-/// no ratio is looked at.
+/// Whether throughput is judged per core-second: successful responses per second of CPU time. If services
+/// keep all available cores busy, this answers the same question and varies less, because it excludes time
+/// that others took from these cores. The decision uses the first block and no ratio.
 pub fn per_core(record: &Record) -> bool {
     let (design, variants) = (&record.header.plan.design, &record.header.plan.variants);
     let at_limit = |trial: &Trial| {
@@ -206,31 +214,32 @@ pub fn per_core(record: &Record) -> bool {
         let busy = |slices: &[&Slice]| On { record, trial, slices, host }.cores_busy();
         seen && busy(&slices) >= PER_CORE_MIN && (measured.is_empty() || busy(&measured) >= NEAR_MIN)
     };
-    // What is started to find ports is no block.
+    // The start for finding ports is not a block.
     let first = record.blocks.iter().find(|block| block.number > 0 && block.trials.len() == variants.len());
     design.per_core && !record.is_open_loop() && first.is_some_and(|of| of.trials.iter().all(at_limit))
 }
 
-/// By how much variants of a comparison may differ in the cores that their services kept busy, in parts of the margin.
+/// Maximum difference between the busy cores of two compared variants, as a share of the margin.
 const CORES_APART_MAX: f64 = 0.5;
-/// Confidence that they do.
+/// Confidence level of that difference.
 const CORES_APART_LEVEL: f64 = 0.99;
 
-/// One side had more of the cores, or would have used more.
+/// Reports that one side had more CPU time, or would have used more.
 pub(super) fn cores_differ(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     cores_lacked(run, asked).or_else(|| cores_apart(run, asked))
 }
 
-/// Cores beyond their own that confined services may want: helper threads of Node.js with one busy thread wanted up to 0.8, mostly to collect
-/// garbage. A second busy thread wants 1.
+/// Number of additional cores above which confined services lack cores. Helper threads of Node.js with one
+/// busy thread wanted up to 0.8, mostly for garbage collection. A second busy thread wants 1.
 const LACKED_MIN: f64 = 0.9;
-/// By how many cores two variants may differ in what they want, if one of them lacks cores.
+/// Maximum difference in wanted cores between two variants, if one of them lacks cores.
 const LACKED_APART_MAX: f64 = 0.5;
 
-/// The plan confines services to fewer cores than they want. With `auto` they would have got all of them.
+/// Reports that the plan confines services to fewer cores than they want. With `auto` they would have got all
+/// of them.
 fn cores_lacked(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let design = &run.plan.design;
-    let judged = design.metrics().any(|metric| metric == Metric::Throughput);
+    let judged = run.plan.judges_throughput();
     only_if(judged && design.cpus == Cpus::Separate && !run.record.is_open_loop())?;
     let pair = run.pair(asked)?;
     let cores = pair.iter().filter_map(|of| confined_cores(run.record, of.trials.first()?)).min()?;
@@ -254,21 +263,23 @@ fn cores_lacked(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     Some(either(apart, evidence, remedy))
 }
 
-/// The number of cores of this machine that services are confined to. None if they may use all, or share them with the generator.
+/// Number of cores of this machine that services are confined to. None if they may use all, or share them
+/// with the generator.
 fn confined_cores(record: &Record, trial: &Trial) -> Option<usize> {
     let own = cpus(trial, |host| host.is_none());
     let is_confined = !trial.started.cpus_shared && own < record.header.environment.cpus_of(None);
     (own > 0 && is_confined).then_some(own)
 }
 
-/// Cores that the confined services of a trial wanted while they were measured. None if they are not confined, or nothing succeeded.
+/// Cores that the confined services of a trial wanted during the measurement. None if they are not confined,
+/// or no request succeeded.
 fn wanted_confined(record: &Record, trial: &Trial) -> Option<f64> {
     confined_cores(record, trial)?;
     let slices = measured(trial);
     (!slices.is_empty()).then(|| On { record, trial, slices: &slices, host: None }.cores_wanted())
 }
 
-/// Throughput is judged per core-second, and one side had more of the cores.
+/// Reports that one side had more CPU time, if throughput is judged per core-second.
 fn cores_apart(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let design = &run.plan.design;
     only_if(run.blocks.first()?.per_core && design.metrics().any(|metric| metric == Metric::Throughput))?;
@@ -287,19 +298,23 @@ fn cores_apart(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     (large && (mean.low > 0.0 || mean.high < 0.0)).then(|| warning(evidence, remedy))
 }
 
-/// The variants that wait, by what a block tells so far: neither their services nor the generator was at a limit. Their
-/// throughput follows from how long responses took ([`Slice::throughput`]). Where one waits all do that are not clearly at their limit: two
-/// alike, a little above and below the bound, would be compared by two estimates. None in open loop, over a link, which is the limit that was asked for, and with several requests in flight on a connection. Of what runs
-/// already nobody knows how near to a limit it is: it counts as waiting, for windows as long as those then are judge it well either way.
+/// The variants that wait, judged by the data of a block so far: neither their services nor the generator was
+/// at a limit. Their throughput follows from response times ([`Slice::throughput`]). If one variant waits,
+/// all variants that are not clearly at their limit count as waiting. Otherwise two similar variants just
+/// above and below the bound would be compared by different estimates.
+///
+/// None in open loop, over a link, which is the intended limit, and with several requests in flight per
+/// connection. The distance of deployed services from their limit is unknown. They count as waiting, because
+/// their windows are long enough for either method.
 pub fn waiting_variants(record: &Record, block: u32) -> Vec<usize> {
     let block = record.blocks.iter().find(|found| found.number == block && !record.is_open_loop());
-    // How near a variant is to a limit; `None`: it does not wait, whatever others do.
+    // How close a variant is to its limit. `None` if it never counts as waiting.
     let nearness = |trial: &Trial| {
         let variant = record.header.plan.variants.get(trial.variant())?;
-        // What was measured tells more than the warm-up.
+        // Measured slices are more precise than the warm-up.
         let measured = measured(trial);
         let slices = if measured.is_empty() { warmed(trial) } else { measured };
-        // Of several requests in flight on a connection nobody knows how many the server let there be.
+        // With several requests in flight per connection, the number that the server allowed is unknown.
         let one_by_one = variant.load.protocol.lanes() == 1 && variant.load.network.is_none();
         only_if(one_by_one && !slices.is_empty())?;
         let unseen = super::is_unseen(variant, [trial]);
@@ -313,9 +328,9 @@ pub fn waiting_variants(record: &Record, block: u32) -> Vec<usize> {
     known.into_iter().filter(|(_, of)| *of < most).map(|(variant, _)| variant).collect()
 }
 
-/// Cores that the services of a variant wanted in its latest closed loop that is not measured: the time that their threads ran or waited for a
-/// core, over the time that passed. A single thread never wants more than one, however busy the machine is. None if nothing succeeded, or if
-/// its processes are not visible.
+/// Cores that the services of a variant wanted in its latest unmeasured closed loop: the time that their
+/// threads ran or waited for a core, over the elapsed time. A single thread never wants more than one,
+/// however busy the machine is. None if no request succeeded, or if its processes are not visible.
 pub fn cores_wanted(record: &Record, variant: usize) -> Option<f64> {
     let trial = record.trials().rev().find(|trial| trial.variant() == variant)?;
     only_if(!super::is_unseen(record.header.plan.variants.get(variant)?, [trial]))?;
@@ -326,19 +341,19 @@ pub fn cores_wanted(record: &Record, variant: usize) -> Option<f64> {
     Some(wanted_ns as f64 / wall_ns(&[slice]))
 }
 
-/// The slices of a trial that were measured.
+/// The measured slices of a trial.
 fn measured(trial: &Trial) -> Vec<&Slice> {
     trial.measured().filter(|slice| slice.counts.successful > 0).collect()
 }
 
-/// The second half of its warm-up: compiling at the begin uses processors that are idle later.
+/// The second half of the warm-up. In the first half, compilation uses processors that are idle later.
 fn warmed(trial: &Trial) -> Vec<&Slice> {
     let of = |slice: &&Slice| slice.kind == SliceKind::WarmUp && slice.counts.successful > 0;
     let mut all: Vec<&Slice> = trial.slices.iter().filter(of).collect();
     all.split_off(all.len() / 2)
 }
 
-/// Whether the generator was at its limit, or a quota held the services back.
+/// Whether the generator was at its limit, or a quota throttled the services.
 fn is_at_limit(slices: &[&Slice]) -> bool {
     let held = |slice: &Slice| slice.machine.throttled_ns_max().max(slice.services_throttled_ns());
     let held_ns = total(slices, held);
@@ -349,19 +364,20 @@ pub(crate) fn generator_share(slices: &[&Slice]) -> f64 {
     mean(slices.iter().filter_map(|slice| slice.counts.generator.busiest_share())).unwrap_or(0.0)
 }
 
-/// How near its services were to a limit in these slices of a trial, on the machine where they were nearest.
+/// How close the services were to a limit in these slices of a trial, on the machine where they were closest.
 fn busy(record: &Record, trial: &Trial, slices: &[&Slice]) -> f64 {
     machines(record, trial, slices).map(|on| on.cores_busy().max(on.process_busy())).fold(0.0, f64::max)
 }
 
-/// Whether services were the limit in these slices of a trial: they used all of their processors, or one process what a thread can use.
+/// Whether services were the limit in these slices of a trial: they used all of their processors, or one
+/// process used one whole processor.
 pub(crate) fn services_limited(record: &Record, trial: &Trial, slices: &[&Slice]) -> bool {
     let one_thread = LIMITING_MIN..=ONE_THREAD_MAX;
     machines(record, trial, slices)
         .any(|on| on.cores_busy() >= LIMITING_MIN || one_thread.contains(&on.process_busy()))
 }
 
-/// Whether more than half are so.
+/// Whether more than half of the values are true.
 pub(crate) fn most(of: impl Iterator<Item = bool>) -> bool {
     let (yes, all) = of.fold((0, 0), |(yes, all), is| (yes + usize::from(is), all + 1));
     2 * yes > all
@@ -374,7 +390,7 @@ fn machines<'a>(record: &'a Record, trial: &'a Trial, slices: &'a [&Slice]) -> i
     hosts.into_iter().map(move |host| On { record, trial, slices, host })
 }
 
-/// Slices of a trial, as far as one machine has to do with them.
+/// Slices of a trial, restricted to one machine.
 struct On<'a> {
     record: &'a Record,
     trial: &'a Trial,
@@ -383,22 +399,22 @@ struct On<'a> {
 }
 
 impl On<'_> {
-    /// How near one process was to the limit of one processor, which is all that a program with one thread can use.
+    /// How close one process was to the limit of one processor, the maximum for a program with one thread.
     ///
-    /// What the host took counts as taken from it, which errs to the side of silence.
+    /// CPU time taken by the host counts as taken from this process, which errs on the side of no finding.
     fn process_busy(&self) -> f64 {
         let by_process = self.busiest_process_ns().unwrap_or_else(|| self.wanted_ns()) as f64;
         by_process / wall_ns(self.slices) / (1.0 - self.steal_share()).max(0.1)
     }
 
-    /// What all services wanted, to the processors' time that was left to them: 1 is at the limit. What they waited for a processor counts as
-    /// used, as far as others used it.
+    /// CPU time wanted by all services, relative to the CPU time available to them: 1 is at the limit.
+    /// Waiting for a processor counts as use, as far as others used the processor.
     fn cores_busy(&self) -> f64 {
         let wall = wall_ns(self.slices);
         let shared = self.trial.started.cpus_shared && self.host.is_none();
         let client_ns = if shared { total(self.slices, Slice::client_cpu_here_ns) } else { 0 };
         let others_ns = self.others_cpu_ns();
-        // Threads of one service that wait for each other do not want more than its processors have.
+        // Threads of one service that wait for each other do not want more than its processors provide.
         let wanted = self.wanted_ns().min(self.sum(|used| used.cpu_ns) + others_ns + client_ns);
         let machine = self.record.header.environment.cpus_of(self.host) as f64;
         let cores = cpus(self.trial, |of| of == self.host).max(1) as f64;
@@ -416,20 +432,20 @@ impl On<'_> {
         total(self.slices, |slice| self.services(slice).map(of).sum())
     }
 
-    /// Cores that the services wanted: the time that their threads ran or waited for each other to leave a core, over the time that passed.
-    /// Waits while other processes may have used the core do not count.
+    /// Cores that the services wanted: the time that their threads ran or waited for each other to release a
+    /// core, over the elapsed time. Waits during which other processes may have used the core do not count.
     fn cores_wanted(&self) -> f64 {
         let waited_ns = self.sum(|used| used.run_delay_ns).saturating_sub(self.others_cpu_ns());
         (self.sum(|used| used.cpu_ns) + waited_ns) as f64 / wall_ns(self.slices)
     }
 
-    /// CPU time of processes that do not belong to the trial.
+    /// CPU time of processes outside the trial.
     fn others_cpu_ns(&self) -> u64 {
         let used_ns = |machine: &MachineUse| machine.strangers_cpu_ns + machine.idle_trials_cpu_ns;
         total(self.slices, |slice| slice.machine.of(self.host).map_or(0, used_ns))
     }
 
-    /// CPU time of the services there, and what they waited for a processor.
+    /// CPU time of the services on this machine, plus their waiting time for a processor.
     fn wanted_ns(&self) -> u64 {
         self.sum(|used| used.cpu_ns + used.run_delay_ns)
     }
@@ -439,7 +455,7 @@ impl On<'_> {
         machines.map(|machine| machine.steal_share).sum::<f64>() / self.slices.len().max(1) as f64
     }
 
-    /// CPU time of the busiest process; `None` in records that do not tell processes apart.
+    /// CPU time of the busiest process. `None` in records without CPU time per process.
     fn busiest_process_ns(&self) -> Option<u64> {
         let mut services = self.slices.iter().flat_map(|slice| self.services(slice));
         only_if(services.all(|used| !used.cpu_by_process_ns.is_empty() || used.cpu_ns == 0))?;
@@ -448,7 +464,7 @@ impl On<'_> {
     }
 }
 
-/// Processors that any of its services on these machines may use; 0 where none is told.
+/// Number of processors that its services on these machines may use. 0 if unknown.
 pub(crate) fn cpus(trial: &Trial, on: impl Fn(Option<&str>) -> bool) -> usize {
     let services = trial.started.services.iter().filter(|service| on(service.host.as_deref()));
     let each = services.flat_map(|service| service.cpus.iter().map(|cpu| (service.host.as_deref(), *cpu)));

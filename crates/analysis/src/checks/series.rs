@@ -1,8 +1,11 @@
-//! Figures over time and order: whether blocks depend on what they must not (a trial's place, the block before), whether the machine of
-//! the first blocks was that of the last, whether a trial's last figures are those of its first, and memory that only grows.
+//! Figures over time and order. These checks detect:
+//! - blocks that depend on a trial's position or on the previous block
+//! - a machine that changed between the first and last blocks
+//! - figures that change within a trial
+//! - memory that only grows
 //!
-//! The tests are blind to which variant is ahead. Their level is that of one clean run in a thousand, because nobody looks at
-//! the one finding that he expects by chance: see `tests/series.rs` for how often they fire where nothing is the matter.
+//! The tests do not depend on which variant is ahead. Their level is one clean run in a thousand, because
+//! users do not expect a finding by chance. `tests/series.rs` measures how often they fire without a cause.
 
 use std::collections::BTreeSet;
 
@@ -15,18 +18,20 @@ use super::{Run, Seen, Variant, only_if, warning};
 use crate::comparison::ratios;
 use crate::metric::{self, BlockFigures, log_over, of_slices};
 
-/// The chance with which each of these checks may fire in a clean run, all variants and comparisons of it together. One in a thousand, so
-/// that all of them together stay far below one in a hundred; sizes that have to be reached as well make it rarer still.
+/// Probability that each of these checks fires in a clean run, over all its variants and comparisons. With
+/// one in a thousand, all checks together stay far below one in a hundred. The minimum sizes make it rarer
+/// still.
 pub(super) const SERIES_ALPHA: f64 = 0.001;
-/// Part of the margin above which a difference that is none of the variants' may turn a verdict.
+/// Share of the margin above which a difference not caused by the variants may change a verdict.
 const MARGIN_SHARE_MIN: f64 = 0.5;
-/// Correlation of neighbouring blocks above which intervals are too narrow to be believed: at 0.4 blocks are worth less than half
-/// their number, (1 − 0.4)/(1 + 0.4) of it.
+/// Maximum lag-1 correlation of blocks. Above it intervals are too narrow: at 0.4 blocks are worth less than
+/// half their number, (1 − 0.4)/(1 + 0.4) of it.
 const LAG1_MAX: f64 = 0.4;
-/// Fewer blocks tell nothing about how alike neighbours are: at this level any correlation of theirs could be chance.
+/// Minimum number of blocks for judging autocorrelation. With fewer, any correlation could be chance at this
+/// level.
 pub(crate) const LAG1_BLOCKS_MIN: u32 = 8;
 
-/// What is changed by being started later, all variants together.
+/// Reports the effect of being started later in a block, over all variants.
 pub(super) fn order_effect(run: &Run<'_>) -> Option<Seen> {
     let design = &run.plan.design;
     let has_all = |index: &usize| run.blocks.iter().all(|of| of.log_value(design.metric, *index).is_some());
@@ -53,18 +58,18 @@ pub(super) fn order_effect(run: &Run<'_>) -> Option<Seen> {
     ))
 }
 
-/// The comparison whose blocks hang together the most, where that is more than chance among so many.
+/// Reports the comparison whose blocks are most dependent, if that exceeds chance among all comparisons.
 pub(super) fn autocorrelated(run: &Run<'_>) -> Option<Seen> {
     let Run { plan, blocks, .. } = run;
     let verdicts = plan.comparisons.len() * plan.design.metrics().count();
-    // Two tests for each.
+    // Two tests each.
     let alpha = SERIES_ALPHA / (2 * verdicts.max(1)) as f64;
     let asked = plan.comparisons.iter().flat_map(|asked| plan.design.metrics().map(move |of| (asked, of)));
     let found = asked.filter_map(|(asked, metric)| {
         let d = ratios(blocks, asked, metric)?;
         Some((alike(&d, alpha, plan.design.margin)?, asked, metric, d.len()))
     });
-    // What was decided early has fewer blocks than the run.
+    // A comparison decided early has fewer blocks than the run.
     let (alike, asked, metric, count) =
         found.max_by(|one, other| one.0.strength().total_cmp(&other.0.strength()))?;
     let ratios = format!("the blocks' ratios of {}", metric.name());
@@ -89,16 +94,17 @@ pub(super) fn autocorrelated(run: &Run<'_>) -> Option<Seen> {
     Some(super::told_of(asked, warning(evidence, remedy)))
 }
 
-/// In what way the blocks of a comparison hang together.
+/// Kind of dependence between the blocks of a comparison.
 enum Alike {
-    /// They go one way.
+    /// A trend.
     Trend { slope: f64, p: f64 },
-    /// They resemble their neighbours.
+    /// Neighbouring blocks are correlated.
     Neighbours { lag1: f64, critical: f64 },
 }
 
 impl Alike {
-    /// A trend makes a correlation, so that it is told first; of several the one that is least chance.
+    /// Priority for reporting. A trend also causes a correlation, so it is reported first. Among several, the
+    /// least likely by chance.
     fn strength(&self) -> f64 {
         match self {
             // A correlation is at most 1.
@@ -108,8 +114,9 @@ impl Alike {
     }
 }
 
-/// A trend, or else a correlation of neighbours, that is beyond chance and large enough to matter. Of ten blocks even a straight line has a
-/// correlation of no more than 0.7, which chance reaches in one of a thousand: it needs a test of its own.
+/// Detects a trend, or otherwise a correlation of neighbours, that exceeds chance and is large enough to
+/// matter. With ten blocks even a straight line has a correlation of at most 0.7, which chance reaches in one
+/// of a thousand runs. So a trend needs a separate test.
 fn alike(d: &[f64], alpha: f64, margin: f64) -> Option<Alike> {
     let steps = d.len().saturating_sub(1) as f64;
     let large = |slope: f64| (slope * steps).abs() > margin * MARGIN_SHARE_MIN;
@@ -122,7 +129,7 @@ fn alike(d: &[f64], alpha: f64, margin: f64) -> Option<Alike> {
     Some(Alike::Neighbours { lag1, critical })
 }
 
-/// A small probability in words that are read without counting zeros.
+/// Formats a small probability in words, without zeros to count.
 fn chance(p: f64) -> String {
     if p < 1e-6 {
         "less than 1 run in a million".to_owned()
@@ -131,30 +138,31 @@ fn chance(p: f64) -> String {
     }
 }
 
-/// A change of so much in the log as per cent, with its sign.
+/// Formats a difference of logarithms as a percentage with its sign.
 fn change(log: f64) -> String {
     change_alone(log.exp(), if log.exp_m1().abs() < 0.1 { 2 } else { 0 })
 }
 
-/// The change of the baseline's figure, up or down, from which on the first and the last blocks are of two worlds.
+/// Change of the baseline's figure from which the first and the last blocks are not comparable.
 const DRIFT_MIN: f64 = 0.1;
 
-/// One finding for the baseline that shows it most clearly. It says nothing of the ratios, from which it cancels as long as it is slow
-/// against a block.
+/// Reports drift of the baseline that shows it most clearly. Ratios are not affected, because drift cancels
+/// if it is slow compared with a block.
 pub(super) fn drift(run: &Run<'_>) -> Option<Seen> {
     let mut baselines: BTreeSet<usize> = run.plan.comparisons.iter().map(|asked| asked.baseline).collect();
     if baselines.is_empty() {
-        // Nothing is compared, and absolute figures are all there is.
+        // Nothing is compared, so only absolute figures matter.
         baselines.insert(0);
     }
-    // Two tests for each.
+    // Two tests each.
     let alpha = SERIES_ALPHA / (2 * baselines.len()) as f64;
     let variants = baselines.iter().filter_map(|index| run.variants.get(*index));
     let found = variants.filter_map(|variant| drift_of(run.record, variant, alpha));
     found.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, seen)| seen)
 }
 
-/// The p-value of the step or trend of the logarithm of the figure that is least chance, and what is said of it.
+/// Returns the more significant of a step and a trend in the logarithm of the figure: its p-value and its
+/// finding.
 fn drift_of(record: &Record, variant: &Variant<'_>, alpha: f64) -> Option<(f64, Seen)> {
     only_if(!variant.never_succeeded(record))?;
     let (numbers, values) = by_block(record, variant)?;
@@ -184,10 +192,11 @@ fn drift_of(record: &Record, variant: &Variant<'_>, alpha: f64) -> Option<(f64, 
     Some((p, seen.about([variant.index])))
 }
 
-/// Numbers of the blocks, and the logarithm of the figure in each: throughput in closed loop, else CPU per request, which is what
-/// shows the machine's speed there. `None` where a block has none.
+/// Returns block numbers and the logarithm of the figure in each block: throughput in closed loop, otherwise
+/// CPU per request, which reflects the machine's speed. `None` if a block has no value.
 ///
-/// Of each trial only as many slices as every trial has, or those of the first blocks would be younger than the others.
+/// Uses the same number of slices from each trial. Otherwise the slices of the first blocks would be younger
+/// than others.
 fn by_block(record: &Record, variant: &Variant<'_>) -> Option<(Vec<u32>, Vec<f64>)> {
     let trials: Vec<&Trial> = after_warm_up(record, variant).collect();
     let slices = trials.iter().map(|trial| trial.measured().count()).min()?;
@@ -196,27 +205,29 @@ fn by_block(record: &Record, variant: &Variant<'_>) -> Option<(Vec<u32>, Vec<f64
     Some((trials.iter().map(|trial| trial.started.block).collect(), values))
 }
 
-/// A variant's trials without that of the block whose warm-up was watched, which was longer than all later ones.
+/// A variant's trials, without the block whose warm-up was observed, which was longer than later ones.
 fn after_warm_up<'a>(record: &Record, variant: &Variant<'a>) -> impl Iterator<Item = &'a Trial> {
     let watched = record.warm_up.as_ref().is_some_and(|warm_up| warm_up.measured);
     let trials = variant.trials.clone().into_iter();
     trials.filter(move |trial| !(watched && trial.started.block == 1))
 }
 
-/// A trial of one slice is seen by its counts of 100 ms where a third of them has so many at least.
+/// Minimum number of 100 ms counts in a third of a slice, for judging a trial of one slice.
 const THIRD_BUCKETS_MIN: usize = 4;
-/// And where its responses take at most this part of a third (p90): what is under way at the window's beginning is missing there.
+/// Maximum response time (p90) as a share of a third. Requests in flight at the start of the window are
+/// missing there.
 const THIRD_RESPONSE_MAX: f64 = 0.2;
 
-/// Fewest trials of a variant: those of six blocks, without the one whose warm-up was watched.
+/// Minimum number of trials of a variant: six blocks, without the one whose warm-up was observed.
 const THIRD_TRIALS_MIN: usize = 5;
 
-/// Variants that were not seen steady in the warm-up that was watched, but for those that are seen not to be in what was measured.
+/// Reports variants that were not steady in the observed warm-up, except those whose measured slices show the
+/// change.
 pub(super) fn never_steady(run: &Run<'_>) -> Option<Seen> {
     let warm_up = run.record.warm_up.as_ref().filter(|warm_up| warm_up.measured)?;
     let late = |after: &Option<f64>| after.is_none_or(|after| after > warm_up.seconds);
     let unsteady = |variant: &&Variant<'_>| {
-        // Where the measured slices themselves show it, that says more.
+        // A change within the measured slices is more informative.
         warm_up.steady_after_s.get(variant.index).is_some_and(late) && change_within(run, variant).is_none()
     };
     let unsteady = run.variants.iter().filter(unsteady).map(|variant| (variant.index, variant.name()));
@@ -227,8 +238,9 @@ pub(super) fn never_steady(run: &Run<'_>) -> Option<Seen> {
     (!about.is_empty()).then(|| warning(evidence, remedy).about(about))
 }
 
-/// By how much the last third of a variant's trials differs from their first, where that is more than chance and half of the margin: of a
-/// metric's logarithm over so many trials. Each trial is its own pair, and trials of different blocks are independent.
+/// Returns the difference between the last and the first third of a variant's trials, as a logarithm of a
+/// metric, with the number of trials. `None` unless it exceeds chance and half of the margin. Each trial is
+/// its own pair, and trials of different blocks are independent.
 fn change_within(run: &Run<'_>, variant: &Variant<'_>) -> Option<(Effect, usize, Metric)> {
     let alpha = SERIES_ALPHA / run.variants.len().max(1) as f64;
     let metric = of_slices(run.plan.design.metric, run.record);
@@ -240,7 +252,8 @@ fn change_within(run: &Run<'_>, variant: &Variant<'_>) -> Option<(Effect, usize,
     (effect.p <= alpha && large).then_some((effect, changes.len(), metric))
 }
 
-/// The logarithm of the last third less that of the first. Of few slices the thirds are a half each, of one they are of its counts.
+/// Logarithm of the last third minus that of the first. With few slices the thirds are halves, and with one
+/// slice its counts are used.
 pub(super) fn of_trial(trial: &Trial, metric: Metric) -> Option<f64> {
     let slices: Vec<&Slice> = trial.measured().collect();
     if let [slice] = slices.as_slice() {
@@ -252,9 +265,9 @@ pub(super) fn of_trial(trial: &Trial, metric: Metric) -> Option<f64> {
     Some(value(&slices[last..])? - value(slices.get(..third)?)?)
 }
 
-/// The same of one uninterrupted slice, by its counts.
+/// Logarithm of the last third minus that of the first, from the counts of one uninterrupted slice.
 fn of_counts(slice: &Slice) -> Option<f64> {
-    // The last one may be shorter than the others.
+    // The last bucket may be shorter than the others.
     let buckets = (slice.counts.window_ns / BUCKET_NS) as usize;
     let whole = buckets.min(slice.counts.successful_per_100_ms.len());
     let third = whole / 3;
@@ -267,7 +280,7 @@ fn of_counts(slice: &Slice) -> Option<f64> {
     change.is_finite().then_some(change)
 }
 
-/// Figures of a variant that change within its trials by more than half of the margin.
+/// Reports figures of a variant that change within its trials by more than half of the margin.
 pub(super) fn warm_up_inside(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let still_changing = super::young::still_changing(run, variant);
     if still_changing.is_some() {
@@ -290,33 +303,36 @@ pub(super) fn warm_up_inside(run: &Run<'_>, variant: &Variant<'_>) -> Option<See
     Some(warning(evidence, remedy))
 }
 
-/// Fewest slices of a trial, warm-up included, that show a slope after the first third.
+/// Minimum number of slices per trial, including warm-up, that show a slope after the first third.
 const LEAK_SLICES_MIN: usize = 3;
-/// The rise a minute, as a part of the peak, below which no trial is long enough to care.
+/// Minimum rise per minute as a share of the peak. With a slower rise, no trial is long enough for it to
+/// matter.
 const LEAK_SHARE_MIN: f64 = 0.05;
-/// The rise after the first third of a trial, in bytes, that no young heap explains: V8's young generation is two halves of 16 MiB, and
-/// services without any leak rose by 7 to 11 MB in six seconds here.
+/// Minimum rise after the first third of a trial, in bytes. A young heap does not explain more: V8's young
+/// generation is two halves of 16 MiB, and services without any leak rose by 7 to 11 MB in six seconds in our
+/// measurements.
 const LEAK_BYTES_MIN: f64 = 32.0 * 1024.0 * 1024.0;
-/// The part of a variant's trials in which memory has to rise.
+/// Minimum share of a variant's trials in which memory must rise.
 const LEAK_TRIALS_MIN: f64 = 0.9;
-/// Fewest trials: those of the shortest run with a verdict.
+/// Minimum number of trials, as in the shortest run with a verdict.
 const LEAK_SLOPES_MIN: usize = 4;
 
-/// How the memory of a service rose in one trial, after its first third.
+/// Rise of a service's memory in one trial, after its first third.
 struct Rise {
     bytes_per_request: f64,
     bytes_per_minute: f64,
-    /// In all.
+    /// Total rise.
     bytes: f64,
-    /// The most there was after a slice.
+    /// Maximum after any slice.
     peak: u64,
 }
 
-/// Memory of a service that grows in nearly all trials with requests and shows no end: a leak, or what looks like one in the time that
-/// there was.
+/// Reports memory of a service that grows with requests in nearly all trials without end: a leak, or what
+/// looks like one in the available time.
 ///
-/// Garbage collectors let memory grow at first, for that is cheaper than to collect it. So the first third of a trial is not looked at,
-/// and what is left must be more than a young heap is. Slow leaks stay unseen: they would need trials of hours.
+/// Garbage collectors let memory grow at first, because that is cheaper than collecting it. So the first
+/// third of a trial is ignored, and the rest must exceed a young heap. Slow leaks are not detected, because
+/// that would need trials of hours.
 pub(super) fn leak(run: &Run<'_>) -> Vec<Seen> {
     let services = run.succeeding().flat_map(|variant| used(variant).map(move |service| (variant, service)));
     let services: Vec<_> = services.collect();
@@ -325,7 +341,7 @@ pub(super) fn leak(run: &Run<'_>) -> Vec<Seen> {
     services.into_iter().filter_map(told).collect()
 }
 
-/// The services of which figures are known.
+/// The services with recorded figures.
 fn used<'a>(variant: &Variant<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
     let first = variant.slices.first().map(|slice| slice.services.as_slice());
     first.unwrap_or_default().iter().map(|used| used.service.as_str())
@@ -358,7 +374,7 @@ fn grows(variant: &Variant<'_>, service: &str, alpha: f64) -> Option<Seen> {
     Some(warning(evidence, remedy))
 }
 
-/// The lines of least squares through the memory after each slice, without the warm-up and the first third.
+/// Fits least-squares lines through the memory after each slice, without the warm-up and the first third.
 fn rise(trial: &Trial, service: &str) -> Option<Rise> {
     let slices = &trial.slices;
     only_if(slices.len() >= LEAK_SLICES_MIN)?;

@@ -1,7 +1,7 @@
 //! Time in which a service sent no response although requests waited.
 //!
-//! In closed loop no request is sent while all connections wait, so the figures of requests hardly show it. In open loop the response times
-//! contain it, and nothing is reported here.
+//! In closed loop no request is sent while all connections wait, so the latencies hardly show it. In open
+//! loop the response times contain it, and nothing is reported here.
 
 use model::{Counts, Quantity, evidence};
 use record::Slice;
@@ -10,11 +10,11 @@ use super::{Run, Seen, Variant, either, only_if, wall_ns};
 
 /// Share of the time under load from which a silence is reported.
 const SILENT_SHARE_MIN: f64 = 0.01;
-/// Length of a single silence that is reported whatever its share, in nanoseconds.
+/// Length of a single silence that is reported for any share, in nanoseconds.
 const SILENT_MIN_NS: u64 = 1_000_000_000;
 
-/// Time in which requests waited for longer than `limit_ns` and no response arrived, in nanoseconds; 0 in open loop, where requests are due
-/// meanwhile, and where the load generator itself stood still.
+/// Time in which requests waited for longer than `limit_ns` and no response arrived, in nanoseconds. 0 in
+/// open loop, where requests remain due, and if the load generator itself was halted.
 pub(crate) fn silent_ns(counts: &Counts, limit_ns: u64) -> u64 {
     if counts.open.is_some() || counts.halted_ns > 0 {
         return 0;
@@ -29,10 +29,10 @@ pub(super) fn silent(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let load_ns = wall_ns(&variant.slices);
     let share = silent_ns as f64 / load_ns;
     only_if(share >= SILENT_SHARE_MIN || longest_ns >= SILENT_MIN_NS)?;
-    // A turn is over before the silence is: throughput is counted without it.
+    // A turn can end before the silence does, and throughput then excludes the silence.
     let is_hidden = |slice: &&Slice| slice.turns > 1 && !slice.waits;
     let is_hidden = variant.slices.iter().any(is_hidden) && share > run.plan.design.margin;
-    // Shorter ones may be those of a machine that others use.
+    // Shorter silences may be caused by a shared machine.
     let is_hidden = is_hidden && longest_ns >= SILENT_MIN_NS;
     let remedy = if is_hidden {
         "throughput is counted in windows that ended before, and leaves this time out; find out in the service's log what it waited for \

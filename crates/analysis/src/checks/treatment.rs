@@ -1,7 +1,9 @@
-//! Whether a variant is what it is called: its declared headers come about (compression that was never negotiated is the usual case), its
-//! processes have the variables that the experiment sets, and nobody else listens on its port.
+//! Whether a variant has the configuration that its name claims. Its declared headers must be present, where
+//! compression that was never negotiated is the usual fault. Its processes must have the variables that the
+//! experiment sets. No other process may listen on its port.
 //!
-//! It looks at all trials, those of unfinished blocks too: what a variant is does not depend on what was measured.
+//! These checks use all trials, also of unfinished blocks, because a variant's configuration does not depend
+//! on measurements.
 
 use model::quantity::{counted, many};
 use model::{FailureKind, Quantity, evidence, header};
@@ -11,25 +13,26 @@ use record::{ProcessSeen, ServiceStarted, Trial, Witness};
 use super::work::contract_of;
 use super::{Run, Seen, Variant, only_if, total, void, warning};
 
-/// Share of responses without a declared header from which on the effect was not applied, rather than lost now and then.
+/// Minimum share of responses without a declared header that means it was not applied. Below, it was lost
+/// occasionally.
 const UNTREATED_SHARE_MIN: f64 = 0.95;
-/// Bodies below this are left alone by the compression of most servers: Express's `compression` and Fastify's begin at 1024 bytes.
+/// Body size from which most servers compress: Express's `compression` and Fastify's begin at 1024 bytes.
 const COMPRESSED_BYTES_MIN: u64 = 1024;
-/// Values in records are cut at this length: what is longer cannot be told from what is expected.
+/// Length at which values in records are cut. Longer values cannot be compared.
 const VALUE_BYTES_MAX: usize = 256;
 
-/// What came in place of a declared header.
+/// A declared header that responses lack.
 struct Failing<'a> {
     header: &'a str,
     accepted: &'a [String],
-    /// How many of how many responses had it not.
+    /// Number of responses without it, and number of all responses.
     failed: u64,
     of: u64,
     instead: String,
 }
 
-/// A finding for each variant whose responses (nearly) all lack a header field that it is expected to have. From the load where there was
-/// one, else from what was looked at before it.
+/// Reports variants whose responses (nearly) all lack a header that they are expected to have. Judged by the
+/// load, or without load by the responses before it.
 pub(super) fn treatment_not_applied(run: &Run<'_>, of: &Variant<'_>) -> Option<Seen> {
     let (variant, trials) = (of.plan, &of.all_trials);
     let failing = in_load(variant, trials).unwrap_or_else(|| before_load(of))?;
@@ -47,7 +50,7 @@ pub(super) fn treatment_not_applied(run: &Run<'_>, of: &Variant<'_>) -> Option<S
     Some(void(evidence, remedy))
 }
 
-/// What the load's responses lacked; outer `None` where there were none.
+/// The header that the load's responses lack. The outer `None` means that there were no responses.
 fn in_load<'a>(variant: &'a plan::Variant, trials: &[&Trial]) -> Option<Option<Failing<'a>>> {
     let slices: Vec<_> = trials.iter().flat_map(|trial| &trial.slices).collect();
     let of = total(&slices, |slice| slice.counts.responses);
@@ -65,9 +68,10 @@ fn in_load<'a>(variant: &'a plan::Variant, trials: &[&Trial]) -> Option<Option<F
     Some(worst.filter(|worst| worst.failed as f64 >= UNTREATED_SHARE_MIN * of as f64))
 }
 
-/// What every response lacked that was looked at before the load. One with another status than expected need not have the header.
+/// The header that every response before the load lacks. A response with an unexpected status need not have
+/// it.
 fn before_load<'a>(of: &Variant<'a>) -> Option<Failing<'a>> {
-    // One with a contract of its own is held to nothing of the variant's.
+    // A request with its own contract does not have to meet the variant's.
     let is_held = |witness: &&Witness| std::ptr::eq(contract_of(of.plan, &witness.request), &of.plan.expect);
     let held = of.witnesses().filter(is_held);
     let seen: Vec<&Witness> = held.filter(|witness| of.plan.expect.accepts_status(witness.status)).collect();
@@ -80,7 +84,7 @@ fn before_load<'a>(of: &Variant<'a>) -> Option<Failing<'a>> {
     of.plan.expect.headers.iter().filter_map(failing).find(|failing| failing.failed == failing.of)
 }
 
-/// Whether the variant expects this status as a response to any of its requests.
+/// Whether the variant expects this status in response to any of its requests.
 pub(crate) fn is_expected(variant: &plan::Variant, status: u16) -> bool {
     let mut requests = variant.load.requests.iter();
     requests.any(|request| request.expect.as_ref().unwrap_or(&variant.expect).accepts_status(status))
@@ -91,7 +95,7 @@ pub(super) fn values<'a>(witness: &'a Witness, name: &str) -> Vec<&'a str> {
     named.map(|(_, value)| value.as_str()).collect()
 }
 
-/// As the load generator judges it.
+/// The same comparison as in the load generator.
 fn has(witness: &Witness, name: &str, accepted: &[String]) -> bool {
     let values = values(witness, name);
     if values.is_empty() {
@@ -102,7 +106,8 @@ fn has(witness: &Witness, name: &str, accepted: &[String]) -> bool {
         || values.iter().any(|value| cut(value) || accepted.iter().any(|a| a.eq_ignore_ascii_case(value)))
 }
 
-/// The factor and its level that ask for this header: the first one of which another level asks for something else.
+/// The factor and level that require this header: the first factor of which another level requires something
+/// else.
 fn declared_by<'a>(plan: &'a Plan, index: usize, header: &str) -> Option<(&'a Factor, &'a str)> {
     let variant = plan.variants.get(index)?;
     let differs = |factor: &&Factor| {
@@ -123,14 +128,14 @@ fn listed<'a>(accepted: &'a [String]) -> String {
     if words.is_empty() { "of any value".to_owned() } else { words.join(" or ") }
 }
 
-/// What the requests say that they accept, the first of them that says anything.
+/// The first `accept-encoding` of the requests.
 pub(super) fn accept_encoding(load: &plan::Load) -> Option<&str> {
     let mut said =
         load.requests.iter().flat_map(|request| header::values(&request.headers, "accept-encoding"));
     said.next().map(String::as_str)
 }
 
-/// The longest body, as far as it was seen with its coding undone; else the mean over the load.
+/// Length of the longest decoded body before the load. Without one, the mean over the load.
 fn body_bytes(of: &Variant<'_>) -> Option<u64> {
     let longest = of.witnesses().filter_map(|witness| witness.decoded_bytes).max();
     let slices: Vec<_> = of.all_trials.iter().flat_map(|trial| &trial.slices).collect();
@@ -138,7 +143,7 @@ fn body_bytes(of: &Variant<'_>) -> Option<u64> {
     longest.or_else(|| (answered > 0).then(|| total(&slices, |slice| slice.counts.body_bytes) / answered))
 }
 
-/// What was seen besides, and what may help.
+/// Describes further observations, and possible remedies.
 fn circumstances(of: &Variant<'_>, failing: &Failing<'_>) -> (String, &'static str) {
     let elsewhere = "see in the record's logs and in the processes' environments whether the setting arrives";
     if !header::is_same(failing.header, "content-encoding") {
@@ -146,7 +151,7 @@ fn circumstances(of: &Variant<'_>, failing: &Failing<'_>) -> (String, &'static s
     }
     let (accept, bytes) = (accept_encoding(&of.plan.load), body_bytes(of));
     let said = accept.map(|value| format!("accept-encoding: {value}"));
-    // Exact, as thresholds of compression are.
+    // The exact number, because compression has exact thresholds.
     let body = bytes.map(|bytes| format!(", and bodies have {}", many(bytes, "byte"))).unwrap_or_default();
     let seen = format!("; the requests said {}{body}", said.as_deref().unwrap_or("no accept-encoding"));
     let named = |value: &str| {
@@ -169,7 +174,7 @@ fn circumstances(of: &Variant<'_>, failing: &Failing<'_>) -> (String, &'static s
     (seen, how)
 }
 
-/// A variant whose responses are compressed for clients that accept it, where the load's requests do not say so.
+/// Reports a variant that compresses responses for clients that accept it, if the load's requests do not.
 pub(super) fn coding_not_requested(run: &Run<'_>, of: &Variant<'_>) -> Option<Seen> {
     let (request, name) = coding_on_request(of)?;
     let evidence = format!(
@@ -178,18 +183,19 @@ pub(super) fn coding_not_requested(run: &Run<'_>, of: &Variant<'_>) -> Option<Se
     let remedy = format!(
         "this measures it without compression; -H 'accept-encoding: {name}', in a file load.headers.accept-encoding, measures it with"
     );
-    // Where all would compress alike, the choice is the user's.
+    // If all variants compress in the same way, the choice is up to the user.
     let coding = |other: &Variant<'_>| coding_on_request(other).map(|(_, name)| name) == Some(name);
     let differs = !run.variants.iter().all(coding);
     Some(if differs { warning(evidence, remedy) } else { Seen::note((), evidence, remedy) })
 }
 
-/// A request, and the coding that its response has if the request accepts it.
+/// A request, and the coding of its response if the request accepts it.
 fn coding_on_request<'a>(of: &Variant<'a>) -> Option<(&'a str, &'a str)> {
     of.witnesses().find_map(|seen| Some((seen.request.as_str(), seen.coding_on_request.as_deref()?)))
 }
 
-/// Variables that are kept of every process, beside those that the experiment sets: they change from outside what runs.
+/// Variables recorded for every process in addition to those that the experiment sets. They change a program
+/// from outside.
 pub const WATCHED_VARIABLES: [&str; 11] = [
     "NODE_ENV",
     "NODE_OPTIONS",
@@ -203,14 +209,14 @@ pub const WATCHED_VARIABLES: [&str; 11] = [
     "CPUPROFILE",
     "HEAPPROFILE",
 ];
-/// Variables that PM2's launcher sets for its own purposes.
+/// Variables that PM2's launcher sets itself.
 const OF_PM2: [&str; 4] = ["PATH", "PM2_HOME", "PM2_DISCRETE_MODE", "PM2_DISABLE_VERSION_CHECK"];
 
-/// Of which service which process does not have which variable as the experiment sets it, and to what it does.
+/// Service, process, variable and expected value of a variable that did not reach the process.
 type Lost<'a> = (&'a str, &'a ProcessSeen, &'a str, String);
 
-/// A process that serves with another value of a variable than the experiment sets, or none. It compares with the plan: variables whose value
-/// there has a placeholder differ from trial to trial and are not compared.
+/// Reports a process that serves with a different value of a variable than the experiment sets, or without
+/// it. Variables whose value in the plan has a placeholder differ between trials and are not compared.
 pub(super) fn environment_lost(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let trials = &variant.all_trials;
     let lost: Vec<Lost<'_>> = trials.iter().filter_map(|trial| lost_in(trial, variant.plan)).collect();
@@ -241,8 +247,9 @@ fn lost_in<'a>(trial: &'a Trial, variant: &'a plan::Variant) -> Option<Lost<'a>>
     })
 }
 
-/// The processes that do the work: those that listen, and where there are workers those without children of their own. Where nobody is
-/// known to listen, those without children. What else a service starts may have an environment to its own liking.
+/// The processes that do the work: those that listen, and if there are workers, those without children. If no
+/// listening process is known, those without children. Other processes of a service may have different
+/// environments.
 fn serving<'a>(processes: &'a [ProcessSeen], started: &ServiceStarted) -> Vec<&'a ProcessSeen> {
     let is_parent = |one: &ProcessSeen| processes.iter().any(|other| other.parent == one.pid);
     let any_listens = processes.iter().any(|process| process.listens);
@@ -252,7 +259,7 @@ fn serving<'a>(processes: &'a [ProcessSeen], started: &ServiceStarted) -> Vec<&'
     serving
 }
 
-/// The variables that the experiment sets, with their values where those are the same in every trial.
+/// The variables that the experiment sets to the same value in every trial.
 fn asked(service: &Service) -> impl Iterator<Item = (&str, String)> {
     let pm2 = service.command().is_some_and(|command| command.launcher.is_pm2());
     let own = move |name: &str| pm2 && OF_PM2.contains(&name);
@@ -261,8 +268,8 @@ fn asked(service: &Service) -> impl Iterator<Item = (&str, String)> {
     set.filter_map(|(name, value)| Some((name.as_str(), plan::fill(value, |_| None).ok()?)))
 }
 
-/// Whether a process has another value, or provably none. What only surrounds the value is none of ours: folders before a `PATH`, a flag
-/// more in `NODE_OPTIONS`.
+/// Whether a process has a different value, or provably none. Additions around the value are accepted, such
+/// as folders before a `PATH` or another flag in `NODE_OPTIONS`.
 fn is_lost(process: &ProcessSeen, name: &str, wanted: &str) -> bool {
     match process.environment.get(name) {
         None => process.marked,

@@ -1,5 +1,6 @@
-//! Whether variants did the work that was asked for, and compared ones the same: by what failed, by the responses before the load, content
-//! codings undone, and where a record does not say that, by the bytes that the load received.
+//! Whether variants did the requested work, and compared variants the same work. Judged by failures, and by
+//! the responses before the load with content codings undone. In records without these responses, by the
+//! bytes received during the load.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -14,18 +15,19 @@ use super::{Run, Seen, Variant, either, only_if, void, warning};
 use crate::failure::{self, FailureClass, fruitless};
 use crate::variant::{counted, outcome};
 
-/// Relative difference in body bytes per response above which two variants do different work.
+/// Maximum relative difference in body bytes per response between variants that do the same work.
 const BODY_BYTES_TOLERANCE: f64 = 0.01;
 
-/// Contents that differ by fewer bytes than this are not called different work, however short they are: another order of words in a
-/// greeting is none.
+/// Minimum difference in content bytes that counts as different work, however short the contents. Different
+/// wording of a greeting is not different work.
 const CONTENT_BYTES_MIN: u64 = 64;
 
-/// Too many requests had no expected response. In a capacity they count as never answered, and windows lie where as many fail as may.
+/// Reports too many requests without an expected response. A capacity measurement counts them as never
+/// responded to, and its windows are placed where the allowed number fails.
 pub(super) fn errors(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     only_if(run.plan.design.slo.is_empty())?;
     let whole = outcome(&variant.slices);
-    // Of one request that is judged alone the others' successes say nothing.
+    // If one request is judged separately, successes of others do not count for it.
     let endpoint =
         run.plan.design.endpoint.as_ref().map(|of| (&of.name, of_endpoint(&variant.slices, &of.name)));
     let (of, outcome) = match endpoint.filter(|(_, own)| own.is_void() && !whole.is_void()) {
@@ -50,13 +52,13 @@ pub(super) fn errors(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     Some(void(evidence, remedy))
 }
 
-/// What became of the requests of this name.
+/// Outcome of the requests with this name.
 fn of_endpoint(slices: &[&Slice], name: &str) -> RequestOutcome {
     let counts = slices.iter().flat_map(|slice| &slice.counts.endpoints).filter(|counts| counts.name == name);
     counts.map(|counts| RequestOutcome { due: counts.sent, failed: counts.failed() }).sum()
 }
 
-/// Content was read as identity, as browsers do, because its content coding is unknown.
+/// Reports content that was read as identity, as browsers do, because its content coding is unknown.
 pub(super) fn unknown_coding(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let coding = variant.slices.iter().find_map(|slice| slice.counts.unknown_coding.as_ref())?;
     let evidence = format!("Content-Encoding names {coding:?}, and the content was not decoded");
@@ -64,14 +66,14 @@ pub(super) fn unknown_coding(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen>
     Some(Seen::note((), evidence, remedy))
 }
 
-/// What became of a variant that never succeeded. It voids nothing: it is the answer.
+/// Reports the outcome of a variant that never succeeded. It invalidates nothing, because it is the result.
 pub(super) fn no_success(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let remedy = "if it cannot do better that is the answer, and there is no number beside it; else see its output in the record's logs, \
                   load.timeout, and what `expect` says";
     Some(warning(failure::measured(run.record, variant.index)?.answer, remedy))
 }
 
-/// Bytes came where no response was awaited: after one that was complete, or between slices.
+/// Reports bytes that arrived when no response was pending: after a complete response, or between slices.
 pub(super) fn unasked(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let errors = variant.slices.iter().flat_map(|slice| &slice.counts.errors);
     let unasked = errors.filter(|error| (error.phase, error.cause) == (Phase::Idle, Cause::Malformed));
@@ -82,7 +84,7 @@ pub(super) fn unasked(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     (count > 0).then(|| void(evidence, remedy))
 }
 
-/// Of what requests died, by cause and phase: `; 2 × reset (head)`. Connections that ended while idle took none with them.
+/// Causes and phases of lost requests: `; 2 × reset (head)`. Connections that ended while idle lost none.
 fn lost(slices: &[&Slice]) -> String {
     let errors = slices.iter().flat_map(|slice| &slice.counts.errors);
     let errors = errors.filter(|error| error.phase != Phase::Idle && error.cause != Cause::Timeout);
@@ -90,13 +92,13 @@ fn lost(slices: &[&Slice]) -> String {
     causes.iter().map(|((phase, cause), count)| format!("; {count} × {cause} ({phase})")).collect()
 }
 
-/// A finding for each comparison of variants that responded differently.
+/// Reports comparisons of variants that responded differently.
 pub(super) fn different_work(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let pair = Pair::of(run, asked)?;
     let looked_at = pair.requests().filter_map(|(one, other)| pair.difference(&one, &other));
     let sampled = pair.sampled().filter_map(|(name, one, other)| pair.content_difference(name, &one, &other));
     let differences = looked_at.chain(sampled);
-    // The first that voids, of however many requests of a mix.
+    // The first invalidating difference, for any number of requests in a mix.
     let (is_void, evidence) =
         differences.reduce(|found, next| if next.0 && !found.0 { next } else { found })?;
     let remedy = if is_void {
@@ -108,11 +110,11 @@ pub(super) fn different_work(run: &Run<'_>, asked: &Comparison) -> Option<Seen> 
     Some(either(is_void, evidence, remedy))
 }
 
-/// A finding for each comparison of variants that sent different amounts during the load, unless what they answered before it explains
-/// that: the same content, of which one is sent with another coding as the experiment declares.
+/// Reports comparisons of variants that sent different amounts during the load, unless the responses before
+/// the load explain it: the same content, sent with a different coding as declared in the experiment.
 pub(super) fn different_bodies(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let [one, other] = run.pair(asked)?;
-    // Who expects different answers has said that they differ.
+    // Different expectations declare that the responses differ.
     only_if(!expects_other(one.plan, other.plan))?;
     let (baseline, candidate) = (sent_bytes(one)?, sent_bytes(other)?);
     let differ = |one: f64, other: f64| (one - other).abs() > BODY_BYTES_TOLERANCE * one.max(other);
@@ -125,30 +127,30 @@ pub(super) fn different_bodies(run: &Run<'_>, asked: &Comparison) -> Option<Seen
     ))
 }
 
-/// Bytes of body for each response of the load; `None` where nothing succeeded.
+/// Body bytes per response of the load. `None` if no request succeeded.
 fn sent_bytes(variant: &Variant<'_>) -> Option<f64> {
     let (bytes, responses) = (variant.sum(|of| of.counts.body_bytes), variant.sum(|of| of.counts.responses));
     (!fruitless(&variant.slices)).then(|| bytes as f64 / responses.max(1) as f64)
 }
 
-/// Two compared variants with what they answered.
+/// Two compared variants with their responses.
 struct Pair<'a> {
     variants: [&'a plan::Variant; 2],
-    /// Whether the two may be of different commits, whose files lie in different folders.
+    /// Whether the two may be of different commits, whose files are in different folders.
     across_commits: bool,
     witnesses: [Vec<&'a Witness>; 2],
-    /// Contents that were sampled during the load, by request.
+    /// Contents sampled during the load, by request.
     samples: [Samples<'a>; 2],
 }
 
-/// Of each request the contents sampled in each trial.
+/// For each request, the contents sampled in each trial.
 type Samples<'a> = BTreeMap<&'a str, Vec<&'a [ContentSeen]>>;
 
-/// The content of a request's responses as far as it is the same in all of them.
+/// Properties of a request's content that are the same in all responses.
 struct Steady<'a> {
     /// None if the length varies.
     bytes: Option<u64>,
-    /// None if the content varies, or one trial alone shows it.
+    /// None if the content varies, or only one trial has it.
     sha256: Option<&'a str>,
     content_type: Option<String>,
 }
@@ -158,7 +160,7 @@ impl<'a> Steady<'a> {
         Steady { bytes: bytes(looks), sha256: hash(looks), content_type: Some(content_type(looks)) }
     }
 
-    /// Of samples, that one is the content of all responses is seen from two at least.
+    /// From samples: a content counts as common to all responses if at least two samples have it.
     fn sampled(trials: &[&'a [ContentSeen]]) -> Steady<'a> {
         let all = || trials.iter().copied().flatten();
         let first = all().next().filter(|first| all().all(|seen| seen.sha256 == first.sha256));
@@ -177,7 +179,7 @@ fn samples<'a>(variant: &Variant<'a>) -> Samples<'a> {
     model::grouped(contents.map(|(name, seen)| (name.as_str(), seen.as_slice()))).into_iter().collect()
 }
 
-/// All looks at one request of a variant, in all its trials.
+/// All recorded responses to one request of a variant, in all its trials.
 type Looks<'a> = Vec<&'a Witness>;
 
 impl<'a> Pair<'a> {
@@ -197,8 +199,8 @@ impl<'a> Pair<'a> {
         self.variants.map(|variant| &variant.load)
     }
 
-    /// The looks of both at each request that both were sent. Of two variants that send one request each it is that one, be its
-    /// path what it may.
+    /// Recorded responses of both variants to each request that both received. If both variants have one
+    /// request each, these are paired whatever their paths.
     fn requests(&self) -> impl Iterator<Item = (Looks<'a>, Looks<'a>)> {
         let single = self.is_single();
         let names: BTreeSet<&str> = self.witnesses[0].iter().map(|of| of.request.as_str()).collect();
@@ -210,8 +212,8 @@ impl<'a> Pair<'a> {
         pairs.filter(|(_, other)| !other.is_empty())
     }
 
-    /// The sampled contents of both of each request that was not looked at before the load: its method may change something, or it goes
-    /// over TLS or HTTP/2, or users log in.
+    /// Sampled contents of both variants for each request without a response recorded before the load. These
+    /// are requests whose method may have effects, or that use TLS or HTTP/2, or loads in which users log in.
     fn sampled(&self) -> impl Iterator<Item = (&'a str, Steady<'a>, Steady<'a>)> {
         let [samples, other_samples] = &self.samples;
         let single = self.is_single();
@@ -224,12 +226,12 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// How they differ in one request, and whether that voids.
+    /// Difference of the variants in one request, and whether it invalidates the comparison.
     fn difference(&self, one: &Looks<'_>, other: &Looks<'_>) -> Option<(bool, Evidence)> {
         let request = one.first()?.request.as_str();
         let (status, other_status) = (status(one)?, status(other)?);
         let expected = |side: usize, status| contract_of(self.variants[side], request).accepts_status(status);
-        // What is not expected counts as an error, and is told as such.
+        // An unexpected status counts as an error, and is reported as such.
         only_if(expected(0, status) && expected(1, other_status))?;
         let declared = self.declares(request);
         if status != other_status {
@@ -241,7 +243,7 @@ impl<'a> Pair<'a> {
         self.content_difference(request, &Steady::of(one), &Steady::of(other))
     }
 
-    /// How the contents of one request differ, and whether that voids.
+    /// Difference in the contents of one request, and whether it invalidates the comparison.
     fn content_difference(
         &self,
         request: &str,
@@ -266,8 +268,8 @@ impl<'a> Pair<'a> {
         Some((false, evidence))
     }
 
-    /// Whether the plan itself says that answers to this request may differ: it is another request, or something else is expected of it.
-    /// Codings do not count, for they are undone.
+    /// Whether the plan declares that responses to this request may differ, by a different request or a
+    /// different expectation. Codings do not count, because they are undone.
     fn declares(&self, request: &str) -> bool {
         let [one, other] = self.variants;
         let is_same = match (named(&one.load, request), named(&other.load, request)) {
@@ -278,8 +280,9 @@ impl<'a> Pair<'a> {
         !is_same || !same_contract || !is_same_user(&one.load, &other.load, self.across_commits)
     }
 
-    /// Whether what was sent before the load accounts for what was sent during it: contents are known, repeat, and only their
-    /// codings differ, as declared; and where there is one request, the load's bytes are its bytes.
+    /// Whether responses before the load explain the bytes sent during it: contents are known and repeatable,
+    /// and only their codings differ, as declared. If there is one request, the bytes must match the bytes
+    /// of the load.
     fn explains(&self, as_in_load: impl Fn(usize, f64) -> bool) -> bool {
         let known = |witness: &&Witness| witness.repeats && witness.decoded_bytes.is_some();
         let loads = self.loads();
@@ -302,7 +305,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// The request of this name, or the only one.
+/// Returns the request with this name, or the only one.
 fn named<'a>(load: &'a Load, name: &str) -> Option<&'a Request> {
     match load.requests.as_slice() {
         [only] => Some(only),
@@ -310,16 +313,18 @@ fn named<'a>(load: &'a Load, name: &str) -> Option<&'a Request> {
     }
 }
 
-/// The contract for the responses to a request.
+/// Returns the contract for the responses to a request.
 pub(super) fn contract_of<'a>(variant: &'a plan::Variant, request: &str) -> &'a Contract {
     named(&variant.load, request).and_then(|request| request.expect.as_ref()).unwrap_or(&variant.expect)
 }
 
-// Each field is named in the following, so that none is forgotten when there is another.
+// The patterns below name every field, so that a new one is not forgotten.
 
-/// Whether two variants send the same by a name, codings that are chosen aside. At two commits files have the same names in other folders.
+/// Whether two variants send the same request under a name, apart from accepted codings. At two commits the
+/// same file is in different folders.
 fn is_same_request(one: &Request, other: &Request, across_commits: bool) -> bool {
-    // The weight does not change responses. Contracts are compared separately, and captured values with the user.
+    // The weight does not affect responses. Contracts are compared separately, and captured values with the
+    // user.
     let Request {
         name: _,
         weight: _,
@@ -347,7 +352,7 @@ fn is_same_request(one: &Request, other: &Request, across_commits: bool) -> bool
         && is_same_file(values, &other.values)
 }
 
-/// Whether two contracts are the same. Codings do not count, for they are undone.
+/// Whether two contracts are equal, apart from codings, which are undone.
 fn is_same_contract(one: &Contract, other: &Contract) -> bool {
     let without_codings = |of: &Contract| {
         let mut contract = comparable_contract(of);
@@ -357,12 +362,12 @@ fn is_same_contract(one: &Contract, other: &Contract) -> bool {
     without_codings(one) == without_codings(other)
 }
 
-/// Whether connections carry the same state: who logs in, with which values captured, and cookies.
+/// Whether connections have the same state: the log-ins, the captured values, and cookies.
 fn is_same_user(one: &Load, other: &Load, across_commits: bool) -> bool {
     let Load {
         requests,
         cookies,
-        // How, how often and over which way requests are sent is no state that responses could show.
+        // How, how often and over which path requests are sent is not state that responses could show.
         connections: _,
         connections_typed: _,
         threads: _,
@@ -386,7 +391,7 @@ fn is_same_user(one: &Load, other: &Load, across_commits: bool) -> bool {
     *cookies == other.cookies && first.len() == others.len() && first.iter().zip(&others).all(is_same)
 }
 
-/// Whether two variants expect other statuses or contents, of all requests or of one.
+/// Whether two variants expect different statuses or contents, for all requests or for one.
 fn expects_other(one: &plan::Variant, other: &plan::Variant) -> bool {
     let body = |of: &plan::Variant, name: &str| {
         let Contract { status, headers: _, body_bytes, content } = contract_of(of, name).clone();
@@ -396,13 +401,13 @@ fn expects_other(one: &plan::Variant, other: &plan::Variant) -> bool {
     requests.any(|request| body(one, &request.name) != body(other, &request.name))
 }
 
-/// The status of all looks; `None` where it changes.
+/// The status of all recorded responses. `None` if it varies.
 fn status(looks: &Looks<'_>) -> Option<u16> {
     let first = looks.first()?.status;
     looks.iter().all(|look| look.status == first).then_some(first)
 }
 
-/// The length of the content; `None` where it is not known, or changes by more than is tolerated between variants.
+/// The content length. `None` if unknown, or if it varies by more than the tolerance between variants.
 fn bytes(looks: &Looks<'_>) -> Option<u64> {
     let known = |look: &&Witness| look.decoded_bytes.filter(|_| look.repeats);
     let all: Vec<u64> = looks.iter().map(known).collect::<Option<_>>()?;
@@ -410,7 +415,7 @@ fn bytes(looks: &Looks<'_>) -> Option<u64> {
     ((most - least) as f64 <= BODY_BYTES_TOLERANCE * most as f64).then_some(most)
 }
 
-/// The hash of the content; `None` where it is not known to be the same for every process of the variant.
+/// Hash of the content. `None` unless it is known to be the same for every process of the variant.
 fn hash<'a>(looks: &Looks<'a>) -> Option<&'a str> {
     let first = looks.first()?.decoded_sha256.as_deref()?;
     let same = looks.iter().all(|look| look.repeats && look.decoded_sha256.as_deref() == Some(first));
@@ -432,7 +437,7 @@ mod tests {
         serde_json::from_value(value.clone()).expect("a request")
     }
 
-    /// A request without a field that is empty.
+    /// A request without empty fields.
     fn full() -> Value {
         json!({
             "name": "log in", "weight": 2, "method": "POST", "path": "/in", "headers": [["X-User", "1"], ["Accept-Encoding", "br"]],
@@ -445,7 +450,7 @@ mod tests {
     fn each_change_of_a_request_is_noticed() {
         let is_same = |other: &Value| is_same_request(&request(&full()), &request(other), false);
         let mut unnoticed: Vec<String> = full().as_object().expect("an object").keys().cloned().collect();
-        // So that a new field is among them.
+        // Ensures that a new field is included.
         let written = serde_json::to_value(request(&full())).expect("JSON");
         assert_eq!(written.as_object().expect("an object").len(), unnoticed.len());
         unnoticed.retain(|name| {

@@ -1,6 +1,6 @@
-//! Workers of services: those that did nothing, those that ended, those that are too many, and work that is dealt unevenly among them.
+//! Workers of services: idle ones, lost ones, too many, and uneven distribution of work.
 //!
-//! What each did is counted by the CPU time of processes, and not believed.
+//! The work of each is measured by the CPU time of processes.
 
 use model::quantity::{counted, many};
 use model::{Quantity, evidence};
@@ -9,13 +9,14 @@ use record::{Trial, WorkersLost};
 use super::{Run, Seen, Variant, either, only_if, void, warning};
 use crate::variant::{Work, middle_count, workers};
 
-/// Of the trials of a variant, the part with one serving process from which on the variant is another than was asked for.
+/// Share of a variant's trials with only one serving process from which on the variant is invalid.
 const ALONE_SHARE_VOID: f64 = 0.5;
-/// Part of the busiest process's CPU time from which on a process counts as a worker where nobody asked for a number: helpers of a
-/// program, such as the first process of a cluster, use less.
+/// Share of the busiest process's CPU time from which on a process counts as a worker if no number was
+/// configured. Helper processes, such as the first process of a cluster, use less.
 const WORKER_SHARE_MIN: f64 = 0.5;
-/// How far the work may be dealt from evenly, which is 0, to all to one, which is 1: (s − 1/n)/(1 − 1/n) of the busiest one's share s among n.
-/// Two workers out of balance by three to one are at 0.5. Connections that are dealt by a hash of their ports come to 0.2 by chance.
+/// Maximum unevenness of work, from 0 (even) to 1 (all done by one): (s − 1/n)/(1 − 1/n) for the share s of
+/// the busiest among n. Two workers with a ratio of three to one are at 0.5. Connections distributed by a
+/// hash of their ports reach 0.2 by chance.
 const UNEVEN_MAX: f64 = 0.5;
 
 pub(super) fn workers_idle(variant: &Variant<'_>, service: &str) -> Option<Seen> {
@@ -46,15 +47,15 @@ pub(super) fn workers_idle(variant: &Variant<'_>, service: &str) -> Option<Seen>
     Some(either(alone, evidence, remedy))
 }
 
-/// What is left of a service that lost workers serves with fewer processes, or with new ones that got none of the connections: neither is
-/// what was to be measured, however good its figures.
+/// Reports lost workers. The rest of the service then serves with fewer processes, or with new ones without
+/// connections, which is not the intended configuration, however good the figures.
 pub(super) fn workers_lost(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let measured = variant.trials.iter().filter(|trial| trial.measured().next().is_some());
     let hit: Vec<(&&Trial, &WorkersLost)> =
         measured.filter_map(|trial| Some((trial, trial.ended.as_ref()?.workers_lost.first()?))).collect();
     let (trial, WorkersLost { service, lost }) = hit.first()?;
     let (block, asked) = (trial.started.block, workers(trial, service));
-    // Without workers it is the one process that somebody started again, or a container.
+    // Without workers it is a single process that was restarted, or a container.
     let processes = || many((*lost).into(), "process");
     let told = asked.map_or_else(processes, |of| format!("{lost} of {}", many(of.into(), "worker")));
     let evidence = evidence!("{service} lost {told} in block {block}; so it went in {trials} of its trials";
@@ -77,7 +78,8 @@ pub(super) fn too_many_workers(variant: &Variant<'_>, service: &str) -> Option<S
     ))
 }
 
-/// Processes of a trial that do the work: workers, and never more than were asked for, or the first of them would count as well.
+/// Number of processes of a trial that do the work, at most the configured number. Otherwise the parent would
+/// count as well.
 fn serving(trial: &Trial, service: &str) -> Option<u32> {
     let work = Work::of(trial, service)?;
     Some(match workers(trial, service) {
@@ -86,7 +88,8 @@ fn serving(trial: &Trial, service: &str) -> Option<u32> {
     })
 }
 
-/// One worker has much more to do than the others, though all have something: those are for `workers_idle`.
+/// Reports that one worker does much more work than the others, if all do some. Idle workers are reported by
+/// `workers_idle`.
 pub(super) fn workers_uneven(variant: &Variant<'_>, service: &str) -> Option<Seen> {
     let asked = workers(variant.trials.first()?, service).filter(|asked| *asked >= 2)?;
     let works: Vec<Work> = variant.trials.iter().filter_map(|trial| Work::of(trial, service)).collect();
@@ -107,7 +110,7 @@ pub(super) fn workers_uneven(variant: &Variant<'_>, service: &str) -> Option<See
     ))
 }
 
-/// From 0, all alike, to 1, one does all.
+/// Unevenness from 0 (all equal) to 1 (one does all).
 fn skew(work: &Work, workers: u32) -> f64 {
     let even = 1.0 / f64::from(workers);
     (work.shares(workers).first().copied().unwrap_or(even) - even) / (1.0 - even)

@@ -1,6 +1,8 @@
-//! Variants that change so much within their trials that the figures are those of the first seconds of a process, and no verdict is theirs.
+//! Variants that change so much within their trials that the figures only describe the first seconds of a
+//! process. Verdicts on them are invalid.
 //!
-//! It looks at the ratio of two variants that were measured in turns: what the machine does to both cancels. Blind to which is ahead.
+//! The check uses the ratio of two variants measured in turns, so effects of the machine on both cancel. It
+//! does not depend on which variant is ahead.
 
 use model::quantity::{counted, span};
 use model::{Metric, Quantity, evidence};
@@ -13,33 +15,33 @@ use crate::comparison::ratios;
 use crate::metric::{log_over, of_slices};
 use crate::rule::{Pace, budget_s};
 
-/// Change of the ratio within each of a few trials, as a logarithm, that is no noise: with three trials, and with two.
+/// Change of the ratio within each trial, as a logarithm, that is not noise: with three trials, and with two.
 const CHANGE_MIN: [(usize, f64); 2] = [(3, 0.25), (2, 0.4)];
-/// The same within the trials of one block, for a longer warm-up of the blocks that follow.
+/// Change within the trials of one block from which on later blocks get a longer warm-up.
 const CHANGE_ONCE: f64 = 0.4;
-/// Fewest trials for a test by the spread of their changes.
+/// Minimum number of trials for a test by the spread of their changes.
 const TESTED_MIN: usize = 4;
-/// Margins that the change must exceed to void a verdict; and it must exceed the difference that was found.
+/// The change must exceed this number of margins, and the observed difference, to make a verdict invalid.
 const MARGINS_MIN: f64 = 2.0;
-/// A warm-up to ask for is this much longer than the oldest process that was measured, in steps of so many seconds.
+/// The suggested warm-up is this much longer than the oldest measured process, in steps of this many seconds.
 const WARM_UP_ROOM: f64 = 1.25;
 const WARM_UP_STEP_S: f64 = 5.0;
-/// Blocks of the run to ask for.
+/// Number of blocks for the suggested budget.
 const BLOCKS_ASKED: u32 = 6;
 
-/// Change within the trials of a block, last slice over first as a logarithm.
+/// Change within the trials of a block: last slice over first, as a logarithm.
 struct Changed {
     baseline: f64,
     candidate: f64,
 }
 
 impl Changed {
-    /// The change of candidate over baseline.
+    /// Change of candidate over baseline.
     fn of_ratio(&self) -> f64 {
         self.candidate - self.baseline
     }
 
-    /// Of a comparison in each complete block, or in a block of this number.
+    /// Changes of a comparison in each complete block, or in the block with this number.
     fn all(record: &Record, asked: &Comparison, number: Option<u32>) -> Vec<Changed> {
         let metric = of_slices(record.header.plan.design.metric, record);
         let of = |trials: &[Trial], variant: usize| {
@@ -56,7 +58,7 @@ impl Changed {
     }
 }
 
-/// The logarithm of the last slice less that of the first; of one slice that of its counts.
+/// Logarithm of the last slice minus that of the first. For a single slice, from its counts.
 fn change_of(trial: &Trial, metric: Metric) -> Option<f64> {
     let slices: Vec<&Slice> = trial.measured().collect();
     match slices.as_slice() {
@@ -67,7 +69,8 @@ fn change_of(trial: &Trial, metric: Metric) -> Option<f64> {
     }
 }
 
-/// Variants that changed within their trials of one block by far more than those that they are compared with.
+/// Variants that changed within their trials of one block by far more than the variants they are compared
+/// with.
 pub fn changing_variants(record: &Record, block: u32) -> Vec<usize> {
     let changing = |asked: &Comparison| {
         let changed = Changed::all(record, asked, Some(block)).pop()?;
@@ -78,7 +81,7 @@ pub fn changing_variants(record: &Record, block: u32) -> Vec<usize> {
     model::distinct(record.header.plan.comparisons.iter().filter_map(changing))
 }
 
-/// A variant whose figures change within each trial by more than the difference that was found.
+/// Reports a variant whose figures change within each trial by more than the observed difference.
 pub(super) fn still_changing(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let comparisons = &run.plan.comparisons;
     let involved =
@@ -98,7 +101,8 @@ pub(super) fn still_changing(run: &Run<'_>, variant: &Variant<'_>) -> Option<See
     seen(run, variant, changed.max()?)
 }
 
-/// The mean change of the ratio, if it is beyond chance: by far the same in each of a few trials, or by its spread over more.
+/// Mean change of the ratio, if it exceeds chance: large and of the same sign in each of a few trials, or by
+/// a test over more.
 fn goes_on(changed: &[Changed], alpha: f64) -> Option<f64> {
     let changes: Vec<f64> = changed.iter().map(Changed::of_ratio).collect();
     let mean = changes.iter().sum::<f64>() / changes.len().max(1) as f64;

@@ -1,11 +1,12 @@
-//! Whether a rate was kept: of a whole slice, and along a ramp, where it shows what the service bends at. Pure.
+//! Whether a rate was kept: by a whole slice, and along a ramp, which shows the rate at which a service falls
+//! behind. Pure.
 //!
-//! A *stretch* of a window was kept if successes came in it as requests were due, 99 % of them at least. Due are the
-//! requests of a service time earlier, for a response is no sooner there; and a stretch may lack what is chance: the
-//! requests that happen to be under way at its end; where nobody has counted when requests were due, and they came at random, three standard
-//! deviations of their number.
+//! A *stretch* of a window kept the rate if at least 99 % as many successes arrived in it as requests were
+//! due. Due requests are counted one service time earlier, because responses arrive that much later. A
+//! stretch may also lack a number that is explained by chance: the requests in flight at its end, or, for
+//! random arrivals whose due times were not counted, three standard deviations of their number.
 //!
-//! It judges successes against requests due and nothing else; whose fault it was is said by checks.
+//! This module only compares successes with due requests. Checks determine the cause.
 
 use model::{BUCKET_NS, OpenLoop, Process, Rate};
 use stats::{Latencies, Quantile};
@@ -14,44 +15,44 @@ use super::Window;
 use crate::checks::{GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
 use crate::only_if;
 
-/// Into so many stretches a ramp is divided.
+/// Number of stretches of a ramp.
 pub const STRETCHES: usize = 10;
-/// Fewer of them show no bend.
+/// Minimum number of stretches that can show a bend.
 const STRETCHES_MIN: usize = 3;
-/// Of the requests due, this share has to succeed.
+/// Minimum share of the due requests that must succeed.
 const SUCCESS_SHARE_MIN: f64 = 0.99;
-/// So many standard deviations are still chance: one time in 700.
+/// Number of standard deviations explained by chance: exceeded one time in 700.
 const CHANCE: f64 = 3.0;
-/// More than this times a rate is clearly more.
+/// Ratio above which a rate is clearly higher.
 const MORE: f64 = 1.05;
-/// The service time by which responses follow requests: a low quantile, so that a backlog within the service does not
-/// excuse itself.
+/// Quantile for the service time between request and response. It is low, so that a backlog within the
+/// service is not subtracted.
 const SERVICE_TIME_Q: f64 = 0.1;
 
-/// What became of a rate.
+/// Result of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// Successes came as requests were due.
+    /// Successes kept up with due requests.
     Up,
-    /// They did not: a backlog grew.
+    /// A backlog grew.
     Behind,
-    /// Responses came, but more than 1 % of them failed, or were not whole.
+    /// Responses arrived, but more than 1 % were failed or incomplete.
     Failing,
-    /// The client was the bottleneck, so that it is not known whether the service would have kept up.
+    /// The client was the bottleneck, so it is unknown whether the service would have kept up.
     ClientLate,
-    /// Nothing succeeded at all.
+    /// No request succeeded.
     NoSuccess,
     /// No request was due.
     NothingDue,
 }
 
 impl Kept {
-    /// In words.
+    /// Description of the result.
     pub fn words(self) -> &'static str {
         self.told().0
     }
 
-    /// As programs know it.
+    /// Name in machine-readable output.
     pub fn name(self) -> &'static str {
         self.told().1
     }
@@ -71,59 +72,60 @@ impl Kept {
 /// A part of a window, in whole buckets of the slice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stretch {
-    /// Its begin, in seconds of the window.
+    /// Start, in seconds of the window.
     pub from_s: f64,
-    /// Its end.
+    /// End, in seconds of the window.
     pub to_s: f64,
     /// Requests due in it.
     pub due: f64,
-    /// Successes that came in it.
+    /// Successes in it.
     pub ok: u64,
-    /// Whether they came as requests were due.
+    /// Whether successes kept up with due requests.
     pub kept: bool,
 }
 
 impl Stretch {
-    /// Requests due per second in it.
+    /// Requests due per second.
     pub fn due_per_s(&self) -> f64 {
         self.due / (self.to_s - self.from_s)
     }
 
-    /// Successes per second in it.
+    /// Successes per second.
     pub fn ok_per_s(&self) -> f64 {
         self.ok as f64 / (self.to_s - self.from_s)
     }
 
-    /// Whether it had clearly more successes than this rate makes.
+    /// Whether the successes clearly exceed this rate.
     fn exceeds(&self, per_s: f64) -> bool {
         let expected = per_s * (self.to_s - self.from_s);
         self.ok as f64 > MORE * expected + CHANCE * expected.sqrt()
     }
 }
 
-/// What a ramp says about the service, in requests per second.
+/// Result of a ramp, in requests per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bend {
-    /// It kept up to about this rate and fell behind in at least two stretches beyond.
+    /// The service kept up to about this rate and fell behind in at least two stretches above it.
     At(f64),
-    /// It fell behind beyond this rate, in the last stretch only: that may be a hiccup.
+    /// The service fell behind above this rate, but only in the last stretch, which may be a brief
+    /// disturbance.
     Perhaps(f64),
-    /// It kept up to this rate, the highest there was.
+    /// The service kept up to this rate, the highest of the ramp.
     NotUpTo(f64),
-    /// It fell behind from this rate on, the lowest there was.
+    /// The service fell behind from this rate on, the lowest of the ramp.
     AtLowest(f64),
-    /// It fell behind beyond `kept`, but at another time gave `gave`, which is far more: the rate was not what held it
-    /// back.
+    /// The service fell behind above `kept`, but at another time reached `gave`, which is far higher. The
+    /// rate was not the cause.
     Uneven {
-        /// The rate up to which it kept up.
+        /// The rate up to which the service kept up.
         kept: f64,
-        /// What it gave at another time.
+        /// The throughput at another time.
         gave: f64,
     },
 }
 
 impl Window<'_> {
-    /// What became of a constant rate; `None` for another load.
+    /// Result of a constant rate. `None` for other loads.
     pub fn kept(&self) -> Option<Kept> {
         let (rate, counts) = (self.asked.open?.rate, &self.slice.counts);
         rate.constant_per_s()?;
@@ -143,7 +145,7 @@ impl Window<'_> {
         })
     }
 
-    /// The client itself was late: it had a connection free and did not send.
+    /// Whether the client was late: it had a free connection and did not send.
     fn is_client_late(&self) -> bool {
         let p99_ns = |latencies: &Latencies| {
             latencies.quantile(0.99).filter(|_| latencies.resolves(0.99)).map(Quantile::ns)
@@ -162,7 +164,7 @@ impl Window<'_> {
         self.slice.counts.generator.busiest_share().is_some_and(|share| share > GENERATOR_SHARE_MAX)
     }
 
-    /// The stretches of a ramp, tenths of it, as far as it came; none of another load.
+    /// The stretches of a ramp (tenths of it), as far as it got. Empty for other loads.
     pub fn stretches(&self) -> Vec<Stretch> {
         let ramp = self.asked.open.and_then(|open| Some((open.rate, open.rate.ramp()?)));
         let Some((rate, (.., over))) = ramp else { return Vec::new() };
@@ -172,14 +174,13 @@ impl Window<'_> {
         (0..rows).filter_map(|row| self.stretch(rate, edge(row)..edge(row + 1))).collect()
     }
 
-    /// What a ramp says about the service; `None` where it says nothing: another load, one that was too short, or one
-    /// whose bend is the client's.
+    /// Result of a ramp. `None` for other loads, if the ramp was too short, or if the client caused the bend.
     pub fn bend(&self) -> Option<Bend> {
         let clean = !self.is_client_late() && !self.is_client_busy() && self.slice.counts.successful > 0;
         bend(self.asked.open.filter(|_| clean)?.rate, &self.stretches())
     }
 
-    /// `None` if there is nothing of it.
+    /// `None` if the range is empty.
     fn stretch(&self, rate: Rate, buckets: std::ops::Range<usize>) -> Option<Stretch> {
         let counts = &self.slice.counts;
         let at_s = |bucket: usize| (bucket as u64 * BUCKET_NS).min(counts.window_ns) as f64 / 1e9;
@@ -194,8 +195,8 @@ impl Window<'_> {
         Some(Stretch { from_s, to_s, due: due(0.0), ok, kept: ok as f64 >= least })
     }
 
-    /// Requests that were due in the first so many seconds of the window: counted, and evenly within a bucket; by the rate in records that
-    /// do not count them.
+    /// Requests due in the first seconds of the window: from the counts, interpolated within a bucket. In
+    /// records without the counts, from the rate.
     fn due_by(&self, rate: Rate, seconds: f64) -> f64 {
         let Some(counted) = self.due_counted() else { return rate.due_by(seconds) };
         let buckets = seconds * 1e9 / BUCKET_NS as f64;
@@ -203,13 +204,13 @@ impl Window<'_> {
         whole + buckets.fract() * counted.get(buckets as usize).map_or(0.0, |count| f64::from(*count))
     }
 
-    /// How many requests were due in each bucket; `None` in records that do not say.
+    /// Requests due in each bucket. `None` in records without the counts.
     fn due_counted(&self) -> Option<&[u32]> {
         let counted = self.slice.counts.open.as_ref()?.due_per_100_ms.as_slice();
         (!counted.is_empty()).then_some(counted)
     }
 
-    /// How many responses a stretch may lack by chance.
+    /// Number of responses that a stretch may lack by chance.
     fn chance(&self, due: f64) -> f64 {
         let spread = CHANCE * due.sqrt();
         let at_random = match self.asked.open.map(|open| open.process) {
@@ -219,18 +220,19 @@ impl Window<'_> {
         if at_random && self.due_counted().is_none() {
             return spread;
         }
-        // When requests were due is known: only those under way can be missing, and only so many can be under way.
+        // With known due times only requests in flight can be missing, and their number is limited.
         spread.min(f64::from(self.slice.connections) * f64::from(self.lanes))
     }
 
     fn service_time_s(&self) -> f64 {
         let quantile = self.slice.counts.latency.quantile(SERVICE_TIME_Q);
-        // Where so many had no response nothing is excused.
+        // If this quantile has no response, no delay is assumed.
         quantile.filter(|quantile| quantile.is_exact()).map_or(0.0, |quantile| quantile.ns() as f64 / 1e9)
     }
 }
 
-/// See [`Bend`]. A stretch that fell behind before one that kept up at a higher rate was a hiccup, and no bend.
+/// Finds the [`Bend`]. A stretch that fell behind below a stretch that kept up was a brief disturbance, not a
+/// bend.
 fn bend(rate: Rate, stretches: &[Stretch]) -> Option<Bend> {
     let (from_per_s, to_per_s, _) = rate.ramp()?;
     only_if(stretches.len() >= STRETCHES_MIN)?;
@@ -242,9 +244,10 @@ fn bend(rate: Rate, stretches: &[Stretch]) -> Option<Bend> {
     let behind = rising.iter().rev().take_while(|stretch| !stretch.kept).count();
     let (below, beyond) = rising.split_at(rising.len() - behind);
     let kept = below.last().map_or(from_per_s.min(to_per_s), |stretch| highest(stretch));
-    // The limit may lie within the last stretch that was kept, by what chance allows: never claim more than was given.
+    // Within chance, the limit may lie inside the last stretch that kept up, so the result is at most the
+    // best throughput.
     let most = stretches.iter().map(Stretch::ok_per_s).fold(0.0, f64::max);
-    // A service at its limit gives what the limit is, which the first stretch beyond has passed.
+    // A service at its limit delivers that limit, which is below the rates of the first stretch beyond.
     let gave = beyond.iter().filter(|stretch| stretch.exceeds(highest(beyond[0])));
     let gave = gave.map(|stretch| stretch.ok_per_s()).reduce(f64::max);
     Some(match (below.len(), behind, gave) {

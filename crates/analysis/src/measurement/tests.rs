@@ -1,4 +1,4 @@
-//! Services of a known limit, and what is said of them.
+//! Tests with services of a known limit.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use stats::Latencies;
 
 use super::*;
 
-/// Ten seconds that went well: 10,000 a second.
+/// Counts of ten seconds without problems: 10,000 requests per second.
 fn counts() -> Counts {
     let mut latency = Latencies::new();
     (0..100_000u64).for_each(|n| latency.record(500_000 + n * 10));
@@ -37,7 +37,7 @@ fn counts() -> Counts {
     }
 }
 
-/// A slice at a rate, with a connection free for all but so many.
+/// Creates a slice at a rate, in which `queued` requests found no free connection.
 fn at_rate(mut counts: Counts, rate: Rate, process: Process, queued: u64) -> Slice {
     let (intended, response) = (counts.sent, counts.latency.clone());
     let mut open = OpenLoop { intended, sent_in_window: intended, queued, response, ..OpenLoop::default() };
@@ -59,7 +59,7 @@ fn at_rate(mut counts: Counts, rate: Rate, process: Process, queued: u64) -> Sli
     }
 }
 
-/// With nothing found in it yet.
+/// Evaluates the rate of a slice without running checks.
 fn kept(slice: &Slice) -> Option<Kept> {
     Window::alone(slice).kept()
 }
@@ -72,7 +72,8 @@ fn open(slice: &mut Slice) -> &mut OpenLoop {
     slice.counts.open.as_mut().expect("it is at a rate")
 }
 
-/// Ten seconds of a ramp on a service that can do so many requests a second at that time, and queues the others.
+/// Simulates ten seconds of a ramp on a service with the given limit at each time, which queues further
+/// requests.
 fn ramp((from_per_s, to_per_s): (f64, f64), limit_per_s: impl Fn(f64) -> f64) -> Slice {
     let rate = Rate::Ramp { from_per_s, to_per_s, over: Duration::from_secs(10) };
     let (mut served, mut shown) = (0.0f64, 0.0f64);
@@ -97,7 +98,7 @@ fn ramp((from_per_s, to_per_s): (f64, f64), limit_per_s: impl Fn(f64) -> f64) ->
     at
 }
 
-/// 10,000 a second for ten seconds, evenly, with a success for each as it was due.
+/// 10,000 requests per second for ten seconds, evenly, with a success for each when due.
 fn even() -> Slice {
     let counts = Counts { successful_per_100_ms: vec![1000; 100], ..counts() };
     at_rate(counts, Rate::Constant(10_000.0), Process::Constant, 0)
@@ -107,7 +108,7 @@ fn even() -> Slice {
 fn a_rate_is_kept_where_successes_come_as_requests_are_due() {
     assert_eq!(kept(&even()), Some(Kept::Up));
 
-    // Late by what the service takes, at the start alone.
+    // Delayed by the service time, only at the start.
     let mut slow = even();
     slow.counts.successful_per_100_ms[..5].fill(0);
     assert_eq!(kept(&slow), Some(Kept::Up));
@@ -116,7 +117,7 @@ fn a_rate_is_kept_where_successes_come_as_requests_are_due() {
     (open(&mut unsent).sent_in_window, open(&mut unsent).queued) = (98_000, 90_000);
     assert_eq!(kept(&unsent), Some(Kept::Behind));
 
-    // With connections for all that wait nothing is ever queued, and yet it falls behind.
+    // With a connection for every waiting request nothing is queued, but the service still falls behind.
     let mut waiting = even();
     waiting.connections = 100_000;
     waiting.counts.successful_per_100_ms.fill(950);
@@ -129,11 +130,11 @@ fn a_rate_is_kept_where_successes_come_as_requests_are_due() {
     let mut late = even();
     (0..5000).for_each(|_| open(&mut late).schedule_lag.record(50_000_000));
     assert_eq!(kept(&late), Some(Kept::ClientLate));
-    // A failure is one however late it was asked for.
+    // A failure counts however late the request was sent.
     late.counts.successful = 98_000;
     assert_eq!(kept(&late), Some(Kept::Failing));
 
-    // A client at its limit that kept the rate all the same has measured it.
+    // A client at its limit that kept the rate has still measured it.
     let mut busy = even();
     busy.counts.generator.cpu_ns = vec![9_900_000_000];
     assert_eq!(kept(&busy), Some(Kept::Up));
@@ -146,8 +147,8 @@ fn a_rate_is_kept_where_successes_come_as_requests_are_due() {
     assert_eq!(kept(&silent), Some(Kept::NoSuccess));
 }
 
-/// 500 of a Poisson process in the second half can be 450 by chance, and 400 cannot. Where it is known how many requests were due, one in
-/// twenty that is not done is a backlog and no chance.
+/// Of 500 due requests of a Poisson process in the second half, 450 is possible by chance and 400 is not. If
+/// the number of due requests is known, a deficit of one in twenty is a backlog and not chance.
 #[test]
 fn chance_is_no_falling_behind_and_counted_arrivals_leave_less_to_it() {
     let of = |sent: u64, ok: u32, due: Vec<u32>| {
@@ -162,7 +163,7 @@ fn chance_is_no_falling_behind_and_counted_arrivals_leave_less_to_it() {
     assert_eq!([counted(190), counted(200)], [Some(Kept::Up), Some(Kept::Behind)]);
 }
 
-/// What is said lies below the limit, by no more than a tenth of the ramp.
+/// The reported limit is below the actual one, by no more than a tenth of the ramp.
 #[test]
 fn a_ramp_bends_at_the_limit_of_the_service() {
     for limit in (1500..4400).step_by(100).map(f64::from) {
@@ -180,17 +181,17 @@ fn a_ramp_bends_at_the_limit_of_the_service() {
 
 #[test]
 fn a_ramp_says_no_more_than_it_shows() {
-    // A stall from which it recovers is no bend.
+    // A stall with recovery is not a bend.
     let stalled = ramp((1000.0, 5000.0), |t| if (3.5..4.5).contains(&t) { 0.0 } else { 8000.0 });
     assert!(Window::alone(&stalled).stretches().iter().any(|stretch| !stretch.kept));
     assert_eq!(bend(&stalled), Some(Bend::NotUpTo(5000.0)));
 
-    // A service that gets faster as it goes was not held back by the rate.
+    // A service that becomes faster over time was not limited by the rate.
     let warming = ramp((1000.0, 5000.0), |t| if t < 6.0 { 1500.0 } else { 3000.0 });
     let uneven = bend(&warming);
     assert!(matches!(uneven, Some(Bend::Uneven { gave, .. }) if gave > 2900.0), "{uneven:?}");
 
-    // Responses that take 300 ms are not lost: they come 300 ms later.
+    // Responses that take 300 ms are not lost: they arrive 300 ms later.
     let mut slow = ramp((0.0, 5000.0), |_| 6000.0);
     slow.counts.successful_per_100_ms.rotate_right(3);
     slow.counts.successful_per_100_ms[..3].fill(0);
@@ -199,13 +200,13 @@ fn a_ramp_says_no_more_than_it_shows() {
     (0..10_000).for_each(|_| slow.counts.latency.record(300_000_000));
     assert_eq!(bend(&slow), Some(Bend::NotUpTo(5000.0)));
 
-    // The half that there is of one that was stopped.
+    // The available half of an interrupted ramp.
     let mut stopped = ramp((1000.0, 5000.0), |_| 4500.0);
     stopped.counts.successful_per_100_ms.truncate(50);
     stopped.counts.window_ns = 5_000_000_000;
     assert_eq!((Window::alone(&stopped).stretches().len(), bend(&stopped)), (5, Some(Bend::NotUpTo(3000.0))));
 
-    // A bend of the client's is none of the service's.
+    // A bend caused by the client is not reported for the service.
     let mut busy = ramp((1000.0, 5000.0), |_| 3000.0);
     busy.counts.generator.cpu_ns = vec![9_900_000_000];
     assert_eq!(bend(&busy), None);
@@ -223,7 +224,7 @@ fn a_load_that_stood_still_is_no_measurement() {
     assert!(void.evidence.contains("stood still for 2.00 s"), "{}", void.evidence);
 }
 
-/// Requests that nobody was there to take are in no other figure: what was sent succeeded.
+/// Requests that were never sent are in no other figure: all sent ones succeeded.
 #[test]
 fn requests_that_were_never_sent_make_a_number_of_requests_invalid() {
     let found = |total: u64, interrupted: bool| {

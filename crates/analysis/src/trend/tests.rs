@@ -1,4 +1,4 @@
-//! Trends of made essentials: what is joined, what is left out and counted.
+//! Tests of trends of synthetic summaries: joining, and counting of omitted records.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -8,7 +8,8 @@ use stats::Estimate;
 use super::*;
 use crate::conclude;
 
-/// Those of the kept record as if the candidate had been so much faster, with figures of which nobody knows how precise they are.
+/// Creates a summary from the stored record with the given ratio of the candidate, and with figures without
+/// standard errors.
 fn essentials(number: usize, ratio: f64) -> Essentials {
     static KEPT: LazyLock<Essentials> = LazyLock::new(|| {
         let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
@@ -41,7 +42,7 @@ fn a_step_is_found_where_it_is_and_never_across_plans() {
     let changes = &found.lines[0].changes;
     assert_eq!(changes.iter().map(|change| change.at).collect::<Vec<_>>(), [10]);
     assert!((changes[0].after / changes[0].before - 1.1).abs() < 0.005, "{changes:?}");
-    // Of what has no standard error nothing is claimed.
+    // Without a standard error no change is reported.
     assert!(found.lines[1..].iter().all(|line| line.changes.is_empty() && line.points.len() == 20));
     let others: [fn(&mut Essentials); 2] = [|of| of.conditions.per_core ^= true, |of| of.plan = "q".into()];
     for other in others {

@@ -1,4 +1,5 @@
-//! The catalogue of advice, and which of it applies to a service. The advice itself is data: `catalogue.toml`.
+//! The catalogue of advice, and the selection that applies to a service. The advice itself is data:
+//! `catalogue.toml`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,7 +12,7 @@ use super::SERVER_FILE;
 use super::setting::{Change, Level, Setting};
 use crate::only_if;
 
-/// What runs a service.
+/// Runtime of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Runtime {
@@ -25,45 +26,45 @@ pub enum Runtime {
     Java,
 }
 
-/// What is known.
+/// Facts about a service and its machine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
-    /// What runs it; `None` for anything else.
+    /// Runtime of the service. `None` for others.
     pub runtime: Option<Runtime>,
     /// Version of Node.js: major, minor.
     pub node: Option<(u32, u32)>,
     /// Program and arguments.
     pub words: Vec<String>,
-    /// Variables that it gets: the experiment's, and those of this process.
+    /// Environment variables of the service, from the experiment and from this process.
     pub env: BTreeMap<String, String>,
-    /// Names of what lies in the folder where it is started.
+    /// Names of the files in the working directory.
     pub files: Vec<OsString>,
-    /// How it is started.
+    /// Launcher of the service.
     pub launcher: Launcher,
-    /// Processors of this machine.
+    /// Number of processors of this machine.
     pub cores: usize,
-    /// Whether memory may come in huge pages.
+    /// Whether the machine has transparent huge pages.
     pub huge_pages: bool,
-    /// Allocators and other libraries that are installed.
+    /// Installed allocators and other libraries.
     pub libraries: Vec<PathBuf>,
-    /// Other versions of Node.js: program and version.
+    /// Other installed versions of Node.js: program and version.
     pub other_nodes: Vec<(PathBuf, String)>,
-    /// Whether it writes a line of log for every few requests; `None` before its first run.
+    /// Whether the service writes a log line every few requests. `None` before its first run.
     pub logs: Option<bool>,
     /// Whether nginx is installed.
     pub nginx: bool,
-    /// Whether it is loaded by TLS.
+    /// Whether the load uses TLS.
     pub tls: bool,
-    /// Whether its responses are compressed; `None` before its first run.
+    /// Whether responses are compressed. `None` before its first run.
     pub compresses: Option<bool>,
-    /// Shares of its CPU time that garbage collection and the thread pool take; `None` where nothing tells.
+    /// Share of the CPU time used by garbage collection. `None` if unknown.
     pub gc_share: Option<f64>,
-    /// See there.
+    /// Share of the CPU time used by the thread pool. `None` if unknown.
     pub pool_share: Option<f64>,
 }
 
 impl Facts {
-    /// With all that a first run may still show.
+    /// Assumes the facts that a first run may still reveal.
     pub fn at_most(&self) -> Facts {
         let (logs, compresses) = (self.logs.or(Some(true)), self.compresses.or(Some(true)));
         Facts { logs, compresses, ..self.clone() }
@@ -91,91 +92,91 @@ struct Item {
     screened: usize,
     #[serde(default)]
     level: Vec<Written>,
-    /// Why it is not tried even where it applies.
+    /// Why the item is not tried even if it applies.
     #[serde(default)]
     untried: Option<String>,
 }
 
-/// When an item is tried: all that is said here must hold.
+/// Conditions under which an item is tried. All must hold.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct When {
-    /// This runs it; without it anything may.
+    /// Required runtime. `None` accepts any.
     #[serde(rename = "for")]
     runtime: Option<Runtime>,
-    /// The service does not have this variable.
+    /// Variable that the service must not have.
     unset: String,
-    /// No word of the command begins with this, as `-w4` does with `-w`.
+    /// Prefix that no word of the command may have, as `-w4` has `-w`.
     short: String,
-    /// Neither command nor options of the runtime have any of these texts.
+    /// Texts that neither the command nor options of the runtime may contain.
     absent: Vec<String>,
-    /// There are so many processors.
+    /// Minimum number of processors.
     cores: usize,
-    /// Node.js has at least this version.
+    /// Minimum version of Node.js.
     node: String,
-    /// It is started so: `exec`, or by `pm2`.
+    /// Required launcher: `exec`, or `pm2`.
     launcher: String,
-    /// The program is one of these.
+    /// Accepted programs.
     program: Vec<String>,
-    /// This file is in its folder.
+    /// File that must exist in the working directory.
     file: String,
     huge_pages: bool,
     logs: bool,
     compresses: bool,
     tls: bool,
-    /// Other versions of Node.js are installed.
+    /// Other versions of Node.js must be installed.
     versions: bool,
-    /// Garbage collection takes this part of its CPU time, or nobody knows.
+    /// Minimum share of CPU time for garbage collection, if known.
     gc: f64,
-    /// The thread pool does.
+    /// Minimum share of CPU time for the thread pool, if known.
     pool: f64,
-    /// The user names it.
+    /// The user must name it.
     asked: bool,
 }
 
-/// A level as the catalogue has it.
+/// A level as written in the catalogue.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Written {
-    /// Without one it is named by what it sets.
+    /// Name of the level. If empty, the name is made from its changes.
     name: String,
     env: BTreeMap<String, String>,
     /// For NODE_OPTIONS.
     options: Option<String>,
     /// For JAVA_TOOL_OPTIONS.
     java: Option<String>,
-    /// The first of these that is installed, for LD_PRELOAD.
+    /// For LD_PRELOAD: the first of these that is installed.
     library: Vec<String>,
     args: Vec<String>,
     flags: Vec<String>,
     before: Vec<String>,
     cluster: Option<String>,
-    /// nginx in front, with this configuration in the folder of the tuning.
+    /// Configuration file for nginx in front of the service, in the folder of the tuning.
     nginx: Option<String>,
     pm2_metrics: Option<bool>,
     overlay: toml::Table,
 }
 
-/// What the user wants tried besides, and what not.
+/// Items that the user includes or excludes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wish {
-    /// Only these items, by name; empty for all that apply.
+    /// Only these items, by name. Empty for all that apply.
     pub only: Vec<String>,
-    /// None of these.
+    /// Excluded items, by name.
     pub without: Vec<String>,
 }
 
-/// What is tried, and what is not.
+/// Selected settings and skipped items.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chosen {
-    /// The settings.
+    /// The settings to try.
     pub settings: Vec<Setting>,
-    /// Items of this runtime that are not tried, with the reason.
+    /// Items for this runtime that are not tried, with reasons.
     pub skipped: Vec<(String, String)>,
 }
 
 impl Catalogue {
-    /// The one that is part of the program.
+    /// The built-in catalogue.
     pub fn built_in() -> Catalogue {
         toml::from_str(include_str!("catalogue.toml")).expect("a test reads it")
     }
@@ -185,16 +186,16 @@ impl Catalogue {
         self.items.iter().map(|item| item.name.as_str())
     }
 
-    /// Names of the libraries that items take.
+    /// Names of the libraries that items use.
     pub fn libraries(&self) -> impl Iterator<Item = &str> {
         self.items.iter().flat_map(|item| &item.level).flat_map(|level| &level.library).map(String::as_str)
     }
 
-    /// What applies to a service. `folder` is where the files lie that some settings take.
+    /// Selects the settings that apply to a service. `folder` contains the files that some settings use.
     pub fn chosen(&self, facts: &Facts, wish: &Wish, folder: &Path) -> Chosen {
         let mut chosen = Chosen::default();
         let mut names: Vec<&str> = Vec::new();
-        // What a first run is still to show makes no room for it.
+        // Items that depend on a first run still exclude conflicting ones.
         let assumed = facts.at_most();
         let is_of = |item: &&Item| item.when.runtime.is_none_or(|runtime| facts.runtime == Some(runtime));
         for item in self.items.iter().filter(is_of) {
@@ -222,7 +223,7 @@ impl Catalogue {
 }
 
 impl When {
-    /// Why it does not apply. What is not asked for is empty.
+    /// Why the item does not apply. Empty conditions are ignored.
     fn lacks(&self, facts: &Facts, named: bool) -> Option<String> {
         let When { unset, short, absent, cores, node, launcher, program, file, .. } = self;
         let options = ["NODE_OPTIONS", "JAVA_TOOL_OPTIONS"].into_iter().filter_map(|of| facts.env.get(of));
@@ -242,7 +243,7 @@ impl When {
         let mut first = facts.words.iter().take(3).filter_map(|word| Path::new(word).file_name());
         let is_program = first.any(|word| program.iter().any(|name| word == name.as_str()));
         let has_file = facts.files.iter().any(|name| name == file.as_str());
-        // What it would make faster, and takes next to nothing by the profile.
+        // By the profile, the part that the item would speed up takes almost no time.
         let idle = |what: &str, least: f64, share: Option<f64>| {
             let share = share.filter(|share| *share < least && !named);
             let told = model::quantity::share(share.unwrap_or_default());
@@ -295,12 +296,12 @@ impl Item {
                 changes: vec![Change::Program(program.display().to_string())],
             }));
         }
-        // Such as 8 threads and as many as there are processors, which may be 8: alike they could not be compared.
+        // For example 8 threads and one per processor may be equal, and equal levels cannot be compared.
         let levels = model::distinct(levels);
         if levels.is_empty() {
             return Err("nothing of it is installed".to_owned());
         }
-        // The screened level may be one that is not here.
+        // The screened level may not be available here.
         let screened = self.screened.min(levels.len() - 1);
         let name = if levels.len() == 1 { levels[0].name.clone() } else { self.name.clone() };
         let (cost, source, seen) = (self.cost.clone(), self.source.clone(), self.seen.clone());
@@ -308,13 +309,13 @@ impl Item {
     }
 }
 
-/// As NODE_OPTIONS has a path with spaces.
+/// Quotes a path with spaces for NODE_OPTIONS.
 fn quoted(path: &str) -> String {
     format!("\"{}\"", path.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 impl Written {
-    /// `None` where what it takes is not there.
+    /// `None` if a requirement is not installed.
     fn read(&self, facts: &Facts, folder: &Path) -> Option<Level> {
         let is = |path: &&PathBuf, name: &str| path.file_name().is_some_and(|file| file == name);
         let library = self.library.iter().find_map(|name| facts.libraries.iter().find(|path| is(path, name)));
@@ -334,7 +335,7 @@ impl Written {
         };
         let words = |words: &[String]| words.iter().map(|word| fill(word)).collect::<Vec<_>>();
         let some = |list: &[String]| Some(words(list)).filter(|words| !words.is_empty());
-        // Each with what people call it.
+        // Each change with its display name.
         let env = self.env.iter().map(|(name, value)| {
             let value = fill(value);
             (format!("{name}={value}"), Change::Env(name.clone(), value))
@@ -413,7 +414,7 @@ mod tests {
         assert_eq!(names(&node(), &wish), ["processes", "backlog 4096"]);
         let wish = Wish { without: vec!["processes".into()], ..Wish::default() };
         assert!(!names(&node(), &wish).contains(&"processes".to_owned()));
-        // What excludes each other: how to try the other one is told before anything runs.
+        // Items that exclude each other: the hint says how to try the other one before anything runs.
         let chosen = Catalogue::built_in().chosen(&node(), &Wish::default(), Path::new("/x"));
         let (_, why) = chosen.skipped.iter().find(|(name, _)| name == "log").unwrap();
         assert!(why.ends_with("try it with --without processes"), "{why}");
@@ -427,7 +428,7 @@ mod tests {
             let env = [("JAVA_TOOL_OPTIONS".to_owned(), options.to_owned())].into();
             Catalogue::built_in().chosen(&Facts { env, ..java.clone() }, &Wish::default(), Path::new("/x"))
         };
-        // Beside which a share of the memory would do nothing.
+        // With a fixed heap size, a share of the memory would have no effect.
         assert!(with("-Xmx1g").settings.iter().all(|setting| setting.name != "heap"));
         let chosen = with("-Xss1m");
         let text = "name = \"a\"\n[services.api]\ncommand = [\"java\"]\n";

@@ -1,4 +1,5 @@
-//! The experiment of a step: the user's own file with one factor more, whose levels are the rows of the step.
+//! The experiment of a step: the user's file with an additional factor, whose levels are the rows of the
+//! step.
 
 use std::path::PathBuf;
 
@@ -9,18 +10,19 @@ use super::NGINX;
 use super::setting::{Change, Level, Setting};
 use super::step::Row;
 
-/// The factor's name.
+/// Name of the factor.
 const FACTOR: &str = "setting";
-/// The level of the service as it is.
+/// Level of the unchanged service.
 pub const LEVEL: &str = "as it is";
 
-/// Longest name of a level in an experiment file.
+/// Maximum length of a level's name in an experiment file.
 const NAME_CHARS_MAX: usize = 40;
 
-/// The text of an experiment with these rows, made of that of the service as it is; and the name of each row's level.
+/// Returns the text of an experiment with these rows, made from the text for the unchanged service, and the
+/// name of each row's level.
 ///
-/// A factor has two levels at least: one row alone has the service as it is beside it, which the caller drops. Two rows that come out the
-/// same would be refused; the caller gives none.
+/// A factor has at least two levels. A single row is therefore accompanied by the unchanged service, which
+/// the caller drops. Two rows with the same result would be rejected, so the caller must not pass any.
 pub fn experiment(text: &str, base: &Variant, settings: &[Setting], rows: &[Row]) -> (String, Vec<String>) {
     let mut names: Vec<String> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
@@ -38,7 +40,7 @@ pub fn experiment(text: &str, base: &Variant, settings: &[Setting], rows: &[Row]
     (format!("{}\n\n[factors.{FACTOR}]\n{}\n", text.trim_end(), levels.join("\n")), names)
 }
 
-/// The text with nginx as a service of its own, where a row has it in front.
+/// Returns the text with nginx as an additional service, if a row uses it.
 fn with_nginx(text: &str, base: &Variant, settings: &[Setting], rows: &[Row]) -> String {
     let levels = rows.iter().flat_map(|row| row.iter().zip(settings));
     let levels = levels.filter_map(|(level, of)| of.levels.get(level.checked_sub(1)?));
@@ -47,7 +49,7 @@ fn with_nginx(text: &str, base: &Variant, settings: &[Setting], rows: &[Row]) ->
         _ => None,
     });
     let Some(template) = template else { return text.to_owned() };
-    // With a second service the file has to say which one gets the load.
+    // With a second service the file must name the one under load.
     let says_entry = text.parse::<Table>().is_ok_and(|file| file.contains_key("entry"));
     let entry = Value::String(base.entry.clone());
     let first = if says_entry { String::new() } else { format!("entry = {entry}\n") };
@@ -61,7 +63,7 @@ fn with_nginx(text: &str, base: &Variant, settings: &[Setting], rows: &[Row]) ->
     )
 }
 
-/// Lays a value over what a table has of that key.
+/// Merges a value into a table under a key.
 fn merge(below: &mut Table, key: &str, value: Value) {
     match (below.get_mut(key), value) {
         (Some(Value::Table(below)), Value::Table(above)) => {
@@ -73,13 +75,13 @@ fn merge(below: &mut Table, key: &str, value: Value) {
     }
 }
 
-/// A short name for a level; `None` where it takes more than one setting to tell.
+/// A short name for a row. `None` if it has several settings.
 fn name(row: &Row, settings: &[Setting]) -> Option<String> {
     let mut on = row.iter().enumerate().filter(|(_, level)| **level > 0);
     match (on.next(), on.next()) {
         (None, _) => Some(LEVEL.to_owned()),
         (Some((of, level)), None) => {
-            // With quotes of both kinds it would be no key of the file.
+            // A name with both kinds of quotes is not a valid key of the file.
             let plain = |c: char| match c {
                 '"' => '\'',
                 c if c.is_control() || c == '·' => ' ',
@@ -92,7 +94,7 @@ fn name(row: &Row, settings: &[Setting]) -> Option<String> {
     }
 }
 
-/// How a service is started, with what stands beside it.
+/// The start of a service, and additional changes.
 #[derive(Debug, Clone, Default)]
 struct Started {
     command: Command,
@@ -101,12 +103,13 @@ struct Started {
 }
 
 impl Started {
-    /// With the changes of these levels.
+    /// Applies the changes of these levels.
     fn with<'a>(mut self, levels: impl Iterator<Item = &'a Level>) -> Started {
         let mut changes: Vec<Change> = levels.flat_map(|level| level.changes.iter().cloned()).collect();
-        // The program and its flags are the first words until something is put before them.
+        // Program and flags are the first words until words are prepended.
         changes.sort_by_key(|change| matches!(change, Change::Before(_)));
-        // The fields that a change may set. Every other is named here, and none of them is in `overlay`.
+        // The pattern names every field. Those that a change may set are bound, and none of them is in
+        // `overlay`.
         let Command {
             command: words,
             env,
@@ -149,7 +152,7 @@ impl Started {
     }
 }
 
-/// What a row changes, as a level of the file has it.
+/// The changes of a row, as a level of the file.
 fn overlay(base: &Variant, settings: &[Setting], row: &Row) -> Table {
     let Some((service, before)) =
         base.entry_service().and_then(|service| Some((service, service.command()?)))

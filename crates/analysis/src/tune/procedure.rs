@@ -1,10 +1,11 @@
-//! What is measured next, and what follows: a state machine that is fed with what came of each step. Pure.
+//! State machine of a tuning: decides the next step and draws conclusions from the outcomes of earlier ones.
+//! Pure.
 //!
 //! ```text
 //!   baseline ─► each setting alone ─► pairs of a screening design ─► levels of what helps ─► the choice against the baseline
-//!               (does it start?)      (what does each do?)          (which is best?)        (what is it worth, on fresh runs?)
+//!               (does it start?)      (what does each do?)          (which is best?)        (how much better, on fresh runs?)
 //!
-//!   where response times are to be kept:   … ─► pairs of what helps, at a rate ─► the choice ─► the choice at that rate
+//!   with limits on response times:        … ─► pairs of what helps, at a rate ─► the choice ─► the choice at that rate
 //! ```
 
 mod budget;
@@ -19,59 +20,62 @@ use super::step::{Confirmation, Figures, Known, Outcome, Purpose, Row, Spec, Ste
 use crate::{Ruling, only_if};
 use clash::Clash;
 
-/// Numbers of mirrored pairs after which the screening is looked at, besides its last. There are no more than the last of these.
+/// Numbers of mirrored pairs after which the screening is looked at, in addition to its last. The last entry
+/// is the maximum number of pairs.
 const LOOKS: [u32; 7] = [2, 3, 4, 6, 9, 13, 19];
-/// About how long it takes to see the service as it is, and a setting alone, in seconds, before anything is known.
+/// Approximate seconds for measuring the unchanged service and a single setting, before any measurement.
 const BASELINE_S: f64 = 12.0;
 const SMOKE_S: f64 = 3.0;
-/// Requests per second of steps in open loop, as a share of what the service as it is can do.
+/// Rate of open-loop steps, as a share of the unchanged service's throughput.
 const RATE_SHARE: f64 = 0.6;
-/// Most settings among which all subsets are gone through.
+/// Maximum number of settings for which all subsets are enumerated.
 const SUBSETS_MAX: usize = 12;
 /// Normal quantile of 80 % power.
 const POWER_Z: f64 = 0.842;
 
-/// What became of a setting.
+/// Result for a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
-    /// It is being screened.
+    /// Still being screened.
     Open,
-    /// It helps, and is on.
+    /// Improves the metric, and is on.
     Better,
-    /// It hurts, and is off.
+    /// Worsens the metric, and is off.
     Worse,
-    /// It makes no difference that matters, and is off.
+    /// Makes no difference that matters, and is off.
     Same,
-    /// It did not start, answered otherwise, or fell over.
+    /// Did not start, responded differently, or crashed.
     Failed(String),
 }
 
-/// A tuning under way.
+/// A running tuning.
 #[derive(Debug, Clone)]
 pub struct Tuning {
-    /// What is asked.
+    /// Goal and budget.
     pub spec: Spec,
-    /// What became of each setting.
+    /// Result for each setting.
     pub states: Vec<State>,
-    /// The level of each setting that is advised, 0 for none; of one that is raced the level that stands for it.
+    /// The recommended level of each setting, 0 for none. For a setting whose levels are raced, the level
+    /// that represents it.
     pub chosen: Row,
-    /// The level that won where those of a setting were raced, and stands for it from then on.
+    /// The winning level of each setting with a race. It represents the setting from then on.
     pub won: Vec<Option<usize>>,
-    /// What the confirmation came to: `None` before it, and where there was nothing to confirm; inside of it `None` where it is void.
+    /// Result of the confirmation. `None` before it, and if there was nothing to confirm. The inner value is
+    /// `None` if it is invalid.
     pub confirmed: Option<Option<Confirmation>>,
-    /// Why blocks have no figures.
+    /// Reasons why blocks have no figures.
     pub lost: Vec<String>,
     phase: Phase,
     spent_s: f64,
     trial_s: f64,
-    /// What the service as it is can do, in requests per second.
+    /// Throughput of the unchanged service, in requests per second.
     base_per_s: Option<f64>,
     screen: Screen,
     clash: Option<Clash>,
     /// Whether there is time for races.
     races: bool,
     race: Option<Race>,
-    /// What is chosen, in open loop.
+    /// Screening of the chosen settings, in open loop.
     latency: Screen,
 }
 
@@ -82,7 +86,7 @@ enum Phase {
     Screen,
     Clash,
     Race(usize),
-    /// The level that won, alone: until now only the one that was screened has been seen to answer the same.
+    /// The winning level alone. Only the screened level has been checked for unchanged responses so far.
     Won(usize, usize),
     Latency,
     Confirm,
@@ -91,7 +95,7 @@ enum Phase {
 }
 
 impl Tuning {
-    /// A tuning that begins.
+    /// Starts a tuning.
     pub fn new(spec: Spec) -> Tuning {
         let count = spec.settings.len();
         Tuning {
@@ -113,10 +117,10 @@ impl Tuning {
         }
     }
 
-    /// What is measured next; `None` where all is done.
+    /// Returns the next step. `None` if the tuning is complete.
     ///
     /// # Errors
-    /// If the budget turns out too small, once the first steps have shown how long a trial takes.
+    /// If the budget is too small, which is known once the first steps have shown how long a trial takes.
     pub fn next_step(&mut self) -> Result<Option<Step>, TooShort> {
         let count = self.spec.settings.len();
         loop {
@@ -160,7 +164,8 @@ impl Tuning {
         }
     }
 
-    /// Takes in what came of the step that [`Tuning::next_step`] asked for, so many seconds after the tuning began.
+    /// Processes the outcome of the step from [`Tuning::next_step`]. `spent_s` is the time since the tuning
+    /// began, in seconds.
     pub fn take(&mut self, outcome: Outcome, spent_s: f64) {
         self.spent_s = spent_s;
         match (self.phase, outcome) {
@@ -189,7 +194,7 @@ impl Tuning {
             (Phase::Clash, outcome) => self.take_clash(outcome),
             (Phase::Screen | Phase::Latency, outcome) => self.take_half(outcome),
             (Phase::Race(_), Outcome::Measured(figures, _)) => {
-                // As settings were screened, where the levels' cores were busy, too.
+                // As in the screening, if the cores of all levels were busy too.
                 let per_core = self.per_core() && figures.iter().flatten().all(|figures| figures.per_core);
                 let mut figures = figures.into_iter();
                 let base = if self.has_limits() { figures.next().flatten() } else { None };
@@ -220,28 +225,29 @@ impl Tuning {
                 self.phase = if at_rate { Phase::ConfirmLatency } else { Phase::Done };
             }
             (Phase::ConfirmLatency, outcome) => {
-                // Without response times nobody knows whether the choice keeps its limits.
+                // Without response times it is unknown whether the choice keeps its limits.
                 let seen = outcome.seen().into_iter().flatten();
                 let seen: Confirmation = seen.filter(|(metric, _)| metric.quantile().is_some()).collect();
                 let both = self.confirmed.take().flatten().filter(|_| !seen.is_empty());
                 self.confirmed = Some(both.map(|figures| [figures, seen].concat()));
                 self.phase = Phase::Done;
             }
-            // Without the baseline there is nothing to be found.
+            // Without the baseline no effect can be found.
             (Phase::Baseline | Phase::Done, _) => self.phase = Phase::Done,
         }
     }
 
-    /// What is known of a setting's effect on a metric; `None` where it was not screened, or there is no interval yet.
+    /// Effect of a setting on a metric. `None` if it was not screened, or there is no interval yet.
     pub fn effect(&self, of: usize, metric: Metric) -> Option<Known> {
         let (effect, critical_t) = self.screen_of(metric).effect(of, metric)?;
         let (log, half) = (effect.value, critical_t * effect.standard_error);
         Some(Known { ratio: log.exp(), low: (log - half).exp(), high: (log + half).exp() })
     }
 
-    /// The least effect that the screening finds in 8 of 10 runs, as a fraction; `None` where nothing was screened.
+    /// The smallest effect that the screening finds in 8 of 10 runs, as a fraction. `None` if nothing was
+    /// screened.
     pub fn findable(&self) -> Option<f64> {
-        // What was decided early tells only how precise its own look was.
+        // A setting decided early has only the precision of its last look.
         let last = self.screen.pairs_of.values().max()?;
         let lasting = self.screen.pairs_of.iter().filter(|(_, pairs)| *pairs == last);
         let effects = lasting.filter_map(|(of, _)| self.screen.effect(*of, self.spec.metric));
@@ -249,7 +255,7 @@ impl Tuning {
         Some(effects.map(found).reduce(f64::max)?.exp_m1())
     }
 
-    /// What the screening says of all that is chosen together, as a ratio.
+    /// Effect of all chosen settings together as predicted by the screening, as a ratio.
     pub fn predicted(&self) -> Option<f64> {
         let chosen = self.on();
         (!chosen.is_empty()).then(|| self.model(&chosen, self.spec.metric)(&chosen).exp())
@@ -260,7 +266,7 @@ impl Tuning {
         self.screen.per_core == Some(true)
     }
 
-    /// The limits that a setting alone breaks, or may break: all but those that pass.
+    /// The limits that a setting alone breaks or may break: all limits without a pass.
     pub fn held_back(&self, of: usize) -> Vec<(&Keep, Ruling)> {
         let ruling = |keep: &Keep| Some(keep.ruling(&self.effect(of, keep.figure.metric()?)?));
         let judged = self.spec.keep.iter().filter_map(|keep| Some((keep, ruling(keep)?)));
@@ -300,7 +306,7 @@ impl Tuning {
         self.base_per_s.is_some() && self.spec.keep.iter().any(Keep::is_latency)
     }
 
-    /// Limits on what a service does at its limit.
+    /// Limits on a service at its own limit, in closed loop.
     fn limits(&self) -> impl Iterator<Item = &Keep> {
         self.spec.keep.iter().filter(|keep| !keep.is_latency())
     }
@@ -309,7 +315,8 @@ impl Tuning {
         self.limits().next().is_some()
     }
 
-    /// Whether what was confirmed is better for sure, and breaks no limit for sure: only then is anything advised.
+    /// Whether the confirmed choice is certainly better, and certainly breaks no limit. Otherwise nothing is
+    /// recommended.
     pub fn holds(&self) -> bool {
         let seen = || self.confirmed.iter().flatten().flatten();
         let breaks = |keep: &Keep| {
@@ -320,7 +327,7 @@ impl Tuning {
             && !self.spec.keep.iter().any(breaks)
     }
 
-    /// The next half of a pair; `None` where the screening is over.
+    /// The next half of a pair. `None` if the screening is over.
     fn half(&mut self) -> Option<Step> {
         if self.screen.wanted.is_empty() {
             let open = self.open();
@@ -337,7 +344,7 @@ impl Tuning {
         Some(self.step(purpose, rows.clone(), 1))
     }
 
-    /// The halves of a pair in which these settings vary, on at this level.
+    /// The halves of a pair in which these settings vary, with `level` as their level when on.
     fn halves(&self, among: &[usize], number: u64, level: &dyn Fn(usize) -> usize) -> Option<Vec<Vec<Row>>> {
         let mut halves = Vec::new();
         for rows in stats::designs(among.len(), self.spec.seed.wrapping_add(number))? {
@@ -355,14 +362,14 @@ impl Tuning {
         Some(halves)
     }
 
-    /// Takes in half of a pair, and the pair where it is whole; then looks at what is known if it is time.
+    /// Adds half of a pair, and the pair once it is complete. Then looks at the results if a look is due.
     fn take_half(&mut self, outcome: Outcome) {
         let in_latency = self.phase == Phase::Latency;
         let screen = if in_latency { &mut self.latency } else { &mut self.screen };
         let Some(rows) = screen.wanted.pop() else { return };
         let (figures, block_s) = match outcome {
             Outcome::Measured(figures, block_s) => (figures, Some(block_s)),
-            // Rows that have no figures are left out.
+            // Rows without figures are left out.
             outcome => {
                 self.lost.extend(outcome.failed());
                 (vec![None; rows.len()], None)
@@ -384,7 +391,7 @@ impl Tuning {
         }
     }
 
-    /// Settles what is decided, so that the rest is measured beside it.
+    /// Decides settings with clear results, so that later pairs measure only the others.
     fn look(&mut self) {
         let margin = 1.0 + self.spec.margin;
         for of in self.open() {
@@ -400,7 +407,7 @@ impl Tuning {
         }
     }
 
-    /// The effect on the metric so that above 1 is better.
+    /// Effect on the metric, inverted if needed so that above 1 is better.
     fn gain(&self, of: usize) -> Option<Known> {
         let known = self.effect(of, self.spec.metric)?;
         Some(match self.spec.metric.wants_more() {
@@ -409,13 +416,13 @@ impl Tuning {
         })
     }
 
-    /// The screening that has a metric's figures.
+    /// The screening with a metric's figures.
     fn screen_of(&self, metric: Metric) -> &Screen {
         if metric.quantile().is_some() { &self.latency } else { &self.screen }
     }
 
-    /// What some of these settings do to a metric together, against none, as a logarithm: main effects, and what two of them surely do to
-    /// each other.
+    /// Predicted effect of a subset of these settings on a metric against none, as a logarithm: main effects
+    /// and certain interactions of two.
     fn model(&self, among: &[usize], metric: Metric) -> impl Fn(&[usize]) -> f64 + use<> {
         let screened = self.screen_of(metric).screened(metric);
         let effects = screened.map(|screened| screened.effects).unwrap_or_default();
@@ -428,7 +435,7 @@ impl Tuning {
         }
     }
 
-    /// Chooses among what helps, and goes on to levels.
+    /// Chooses among the settings that help, and continues with their levels.
     fn end_screen(&mut self) {
         let better = self.in_state(State::Better);
         let chosen = self.best_subset(&better);
@@ -438,7 +445,8 @@ impl Tuning {
         self.phase = if chosen.is_empty() { Phase::Done } else { self.next_race(0) };
     }
 
-    /// The subset predicted best, of those that respect all limits as far as the screening tells; the smallest of equal ones.
+    /// The subset with the best prediction among those that keep all limits by the screening. Of equal ones
+    /// the smallest.
     fn best_subset(&self, better: &[usize]) -> Vec<usize> {
         if better.len() > SUBSETS_MAX {
             return better.to_vec();
@@ -466,7 +474,8 @@ impl Tuning {
         (0..self.chosen.len()).filter(|of| self.chosen[*of] > 0).collect()
     }
 
-    /// The next half of a pair in open loop; `None` where there is nothing to tell apart, no time, or enough of them.
+    /// The next half of a pair in open loop. `None` with fewer than two settings, without time, or after
+    /// enough pairs.
     fn latency_half(&mut self) -> Option<Step> {
         if self.latency.wanted.is_empty() {
             let chosen = self.on();
@@ -480,7 +489,7 @@ impl Tuning {
         Some(self.step(Purpose::Latency { pair: self.latency.pairs + 1 }, rows, 1))
     }
 
-    /// Drops what surely breaks a limit on response times.
+    /// Drops settings that certainly break a limit on response times.
     fn end_latency(&mut self) {
         let chosen = self.on();
         if self.latency.pairs > 0 {
@@ -494,7 +503,8 @@ impl Tuning {
         self.phase = if self.on().is_empty() { Phase::Done } else { Phase::Confirm };
     }
 
-    /// The next chosen setting from `from` on whose levels are raced, as far as there is time; else what comes behind the races.
+    /// The next chosen setting from `from` on with several levels, if there is time for its race. Otherwise
+    /// the phase after the races.
     fn next_race(&self, from: usize) -> Phase {
         let wants = |of: &usize| self.chosen[*of] > 0 && self.spec.settings[*of].levels.len() > 1;
         let fits = |of: &usize| {
@@ -519,7 +529,8 @@ impl Tuning {
         Some(self.step(Purpose::Race(of), rows, 1))
     }
 
-    /// By how much a row passes the limit that it passes most, as a logarithm: below 0 where it keeps all; `None` where nothing tells.
+    /// Maximum excess of a row over any limit, as a logarithm: below 0 if it keeps all limits. `None` without
+    /// data.
     fn excess(&self, own: &Figures, base: &Figures) -> Option<f64> {
         let excess = |keep: &Keep| {
             let metric = keep.figure.metric()?;
@@ -529,14 +540,14 @@ impl Tuning {
         self.limits().filter_map(excess).reduce(f64::max)
     }
 
-    /// The logarithm of a figure, so that more is better.
+    /// Logarithm of a figure, with the sign chosen so that more is better.
     fn better(&self, figures: Option<&Figures>, per_core: bool) -> Option<f64> {
         let (source, sign) = told_by(self.spec.metric, per_core);
         let log = sign * figures?.value(source)?.ln();
         Some(if self.spec.metric.wants_more() { log } else { -log })
     }
 
-    /// Takes the cheapest of the levels that are about as good as the best of those that keep the limits.
+    /// Takes the cheapest level that is about as good as the best of those that keep the limits.
     fn end_race(&mut self, of: usize) {
         let won = self.race.take().and_then(|race| race.cheapest()).map(|level| level + 1);
         self.won[of] = won.is_some().then(|| self.screened_level(of));

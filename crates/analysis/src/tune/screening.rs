@@ -1,5 +1,6 @@
-//! The figures of a screening as they come in: halves of mirrored pairs, whole pairs, and what settings do alone and in pairs. And a race of
-//! levels: all are measured block by block, and who is behind leaves. It finds the best, and claims nothing of how good it is. Pure.
+//! Data of a screening as it arrives: halves of mirrored pairs, complete pairs, main effects and
+//! interactions. Also races of levels: all levels are measured block by block, and those that are behind
+//! leave. A race finds the best level, but does not estimate how good it is. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,39 +9,39 @@ use stats::{Measured, Mirrored, ScreenLooks, Screened};
 
 use super::step::{Figures, Row};
 
-/// The error rate that all effects of a screening share.
+/// Error rate shared by all effects of a screening.
 pub(crate) const ALPHA: f64 = 0.05;
 
-/// Mirrored pairs in open loop: more where so few settings make a design of four rows.
+/// Number of mirrored pairs in open loop. More for designs of only four rows.
 pub(crate) fn latency_pairs(settings: usize) -> u32 {
     if settings < 4 { 4 } else { 2 }
 }
 
-/// Rows of a block, and what each came to.
+/// Rows of a block, and their figures.
 pub(crate) type Half = (Vec<Row>, Vec<Option<Figures>>);
 
-/// The screening so far.
+/// State of the screening.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Screen {
     pub pairs_max: u32,
-    /// As many as there is room for if no setting is decided.
+    /// Number of pairs that fit if no setting is decided.
     pub pairs_fit: u32,
     pub pairs: u32,
-    /// Halves of the pair under way that are still to be measured, the last first: rows, and behind them their mirror images.
+    /// Halves of the current pair still to be measured, last first: rows, and after them their mirror images.
     pub wanted: Vec<Vec<Row>>,
-    /// What came of the others.
+    /// The measured halves of the current pair.
     pub halves: Vec<Half>,
-    /// In how many pairs each setting varied that did.
+    /// Number of pairs in which each setting varied.
     pub pairs_of: BTreeMap<usize, u32>,
-    /// The blocks of whole pairs, for each metric.
+    /// The blocks of complete pairs, for each metric.
     pub blocks: BTreeMap<Metric, Vec<Vec<Mirrored>>>,
-    /// Whether all of it can be judged per core-second.
+    /// Whether all results can be judged per core-second.
     pub per_core: Option<bool>,
     pub looks: Option<ScreenLooks>,
 }
 
 impl Screen {
-    /// Puts the halves of a pair together, in which these settings varied.
+    /// Completes a pair in which these settings varied.
     pub fn end_pair(&mut self, varied: &[usize]) {
         let halves = std::mem::take(&mut self.halves);
         let all = halves.iter().flat_map(|(_, figures)| figures.iter().flatten());
@@ -64,7 +65,8 @@ impl Screen {
         Some(screened)
     }
 
-    /// What a setting does to a metric, and the t at which that is sure: of one that was decided early it is that of its last look.
+    /// Effect of a setting on a metric, and the critical t for it. A setting decided early has the critical t
+    /// of its last look.
     pub fn effect(&self, of: usize, metric: Metric) -> Option<(Measured, f64)> {
         let (looks, pairs) = (self.looks.as_ref()?, *self.pairs_of.get(&of)?);
         let screened = self.screened(metric)?;
@@ -72,7 +74,7 @@ impl Screen {
         Some((effect, looks.critical_t(pairs, screened.freedom)))
     }
 
-    /// What pairs of these settings surely do to each other; `None` where nothing tells.
+    /// Certain interactions between pairs of these settings. `None` without data.
     pub fn interactions(&self, among: &[usize], metric: Metric) -> Option<Vec<([usize; 2], f64)>> {
         let (source, sign) = told_by(metric, self.per_core == Some(true));
         let found = stats::interactions(self.blocks.get(&source).filter(|_| among.len() > 1)?, among)?;
@@ -83,13 +85,15 @@ impl Screen {
     }
 }
 
-/// Whose logarithm tells of a metric, and with which sign: per core-second, throughput is the inverse of what a request costs.
+/// Maps a metric to the metric whose logarithm it is judged by, with the sign. Throughput per core-second is
+/// the inverse of CPU time per request.
 pub(crate) fn told_by(metric: Metric, per_core: bool) -> (Metric, f64) {
     let inverse = per_core && metric == Metric::Throughput;
     if inverse { (Metric::CpuPerRequest, -1.0) } else { (metric, 1.0) }
 }
 
-/// The rows of one block and their mirror images, for a metric; rows of which one side has no figure are left out.
+/// The rows of one block and their mirror images, for a metric. Rows with a missing figure on either side are
+/// left out.
 fn mirrored(pair: &[Half], open: &[usize], metric: Metric) -> Vec<Mirrored> {
     let [(rows, figures), (_, mirror)] = pair else { return Vec::new() };
     let value = |figures: &Option<Figures>| figures.as_ref()?.value(metric).map(f64::ln);
@@ -100,39 +104,39 @@ fn mirrored(pair: &[Half], open: &[usize], metric: Metric) -> Vec<Mirrored> {
     rows.iter().zip(figures).zip(mirror).filter_map(row).collect()
 }
 
-/// Blocks before anybody leaves.
+/// Minimum number of blocks before levels leave.
 pub(crate) const RACE_BLOCKS_MIN: u32 = 3;
-/// Most blocks.
+/// Maximum number of blocks.
 const RACE_BLOCKS_MAX: usize = 8;
-/// A cheaper level is taken where the best is no more than this better, as a logarithm.
+/// Maximum advantage of the best level over a cheaper one that is preferred to it, as a logarithm.
 const NEAR: f64 = 0.02;
-/// Who is behind by so many standard errors of a difference leaves.
+/// Number of standard errors of a difference from which a level is behind and leaves.
 const BEHIND: f64 = 2.0;
 
-/// A race under way, for levels from the cheapest on.
+/// A race of levels in progress, cheapest first.
 #[derive(Debug, Clone)]
 pub(crate) struct Race {
-    /// Those that are still in it.
+    /// Levels still in the race.
     racing: Vec<usize>,
-    /// What each level came to in each block, as a logarithm of which more is better.
+    /// Figure of each level in each block, as a logarithm of which more is better.
     blocks: Vec<Vec<Option<f64>>>,
-    /// By how much each level passed a limit, as logarithms, in the blocks that tell.
+    /// Excess of each level over a limit, as logarithms, in blocks with data.
     excess: Vec<Vec<f64>>,
 }
 
 impl Race {
-    /// A race of so many.
+    /// Starts a race.
     pub fn of(levels: usize) -> Race {
         Race { racing: (0..levels).collect(), blocks: Vec::new(), excess: vec![Vec::new(); levels] }
     }
 
-    /// Who is in the next block; `None` where the race is over.
+    /// The levels of the next block. `None` if the race is over.
     pub fn racing(&self) -> Option<&[usize]> {
         (self.racing.len() > 1 && self.blocks.len() < RACE_BLOCKS_MAX).then_some(&self.racing)
     }
 
-    /// Takes in a block: what each came to of those that are still in the race, and by how much it passed a limit. Who has no figure
-    /// leaves; later also who passes a limit, before it drives out those that keep it.
+    /// Adds a block: for each level in the race its figure, and its excess over a limit. A level without a
+    /// figure leaves. After enough blocks, levels that exceed a limit leave too, before others that keep it.
     pub fn take(&mut self, came: Vec<(Option<f64>, Option<f64>)>) {
         let mut block = vec![None; self.excess.len()];
         for (level, (log, excess)) in self.racing.iter().zip(came) {
@@ -153,7 +157,8 @@ impl Race {
         }
     }
 
-    /// The cheapest that is about as good as the best, of those that keep the limits; `None` before the first block, or if none does.
+    /// The cheapest level that is about as good as the best, of those that keep the limits. `None` before the
+    /// first block, or if none keeps them.
     pub fn cheapest(&self) -> Option<usize> {
         let all = self.racing.iter().zip(self.means());
         let kept: Vec<_> = all.filter(|(level, _)| keeps(&self.excess[**level])).collect();
@@ -161,14 +166,14 @@ impl Race {
         kept.into_iter().find(|(_, mean)| best - mean <= NEAR).map(|(level, _)| *level)
     }
 
-    /// The mean of each that is still in the race; none before the first block.
+    /// The mean of each level in the race. Empty before the first block.
     fn means(&self) -> Vec<f64> {
         let n = self.blocks.len() as f64;
         let mean = |level: &usize| self.blocks.iter().filter_map(|block| block[*level]).sum::<f64>() / n;
         self.racing.iter().filter(|_| n > 0.0).map(mean).collect()
     }
 
-    /// The standard deviation of one figure, less what levels and blocks have in common.
+    /// Standard deviation of one figure, without the means of levels and blocks.
     fn sd(&self, means: &[f64]) -> f64 {
         let count = self.racing.len() as f64;
         let of_block = |block: &Vec<Option<f64>>| {

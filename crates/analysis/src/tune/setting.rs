@@ -1,4 +1,4 @@
-//! A setting: something about how a service is started that may make it faster, with the levels it may have.
+//! Settings: changes to the start of a service that may make it faster, with their levels.
 
 use std::path::PathBuf;
 
@@ -8,63 +8,63 @@ use super::LEVEL;
 use super::step::Known;
 use crate::Ruling;
 
-/// A setting that is tried. Level 0 is the service as it is; the others are those of `levels`.
+/// A setting to try. Level 0 is the unchanged service. The others are those in `levels`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Setting {
-    /// What reports call it.
+    /// Name in reports.
     pub name: String,
-    /// Its levels besides that of the service as it is, those that are preferred first; at least one.
+    /// Levels other than the unchanged service, preferred ones first. At least one.
     pub levels: Vec<Level>,
-    /// Which of them stands for all while settings are screened.
+    /// Index of the level that represents the setting in the screening.
     pub screened: usize,
-    /// What it may cost besides what is measured.
+    /// Costs that are not measured.
     pub cost: String,
-    /// Where the advice comes from.
+    /// Source of the advice.
     pub source: String,
-    /// What our own experiments showed of it.
+    /// Results of our own experiments.
     pub seen: String,
 }
 
 /// A level of a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Level {
-    /// What people set: `NODE_ENV=production`.
+    /// Display name: `NODE_ENV=production`.
     pub name: String,
-    /// How it is set.
+    /// Changes that set it.
     pub changes: Vec<Change>,
 }
 
-/// A change to how a service is started.
+/// A change to the start of a service.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// A variable gets a value.
+    /// Sets a variable.
     Env(String, String),
-    /// A value is put behind what a variable has, with a separator in between.
+    /// Appends a value to a variable, with a separator.
     Append {
         /// The variable.
         variable: String,
-        /// What stands between.
+        /// The separator.
         by: String,
-        /// What is put there.
+        /// The appended value.
         value: String,
-        /// What the service has of it from the shell, where the experiment does not set it.
+        /// The inherited value of the variable, if the experiment does not set it.
         inherited: String,
     },
-    /// Words behind the command.
+    /// Appends words to the command.
     Arguments(Vec<String>),
-    /// Words behind the program, before its script.
+    /// Inserts words after the program, before its script.
     Flags(Vec<String>),
-    /// Words before the command.
+    /// Prepends words to the command.
     Before(Vec<String>),
-    /// Another program in place of the command's first word.
+    /// Replaces the program, the first word of the command.
     Program(String),
-    /// So many processes of Node.js's cluster.
+    /// Starts this number of processes with Node.js's cluster.
     Cluster(u32),
-    /// Whether PM2 monitors it from inside.
+    /// Whether PM2 monitors the process from inside.
     Pm2Metrics(bool),
-    /// nginx in front of it, with the template of its configuration in this file.
+    /// Puts nginx in front. The file is a template of its configuration.
     Nginx(PathBuf),
-    /// Anything else of the experiment, as a table of TOML laid over it.
+    /// Any other change of the experiment, as a TOML table merged into it.
     Overlay(toml::Table),
 }
 
@@ -73,7 +73,7 @@ impl Setting {
         Setting { name: name.to_owned(), levels, ..Setting::default() }
     }
 
-    /// The variables that its levels set, with their values.
+    /// Iterates over the variables set by the levels, with their values.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         let changes = self.levels.iter().flat_map(|level| &level.changes);
         changes.filter_map(|change| match change {
@@ -82,9 +82,9 @@ impl Setting {
         })
     }
 
-    /// Why this cannot be tried beside another setting; `None` where it can.
+    /// Why this cannot be tried together with another setting. `None` if it can.
     pub fn clash(&self, other: &Setting) -> Option<String> {
-        // What extends a variable is lost where another setting sets it.
+        // An appended value is lost if another setting sets the variable.
         let changes = |of: &Setting, name: &str| {
             of.has(|change| match change {
                 Change::Env(variable, _) | Change::Append { variable, .. } => variable == name,
@@ -95,7 +95,7 @@ impl Setting {
         if self.name == other.name || sets(self, other) || sets(other, self) {
             return Some(format!("`{}` sets it too", other.name));
         }
-        // Of one flag twice, most programs take the last.
+        // If a flag is given twice, most programs use the last.
         let flags = |of: &Setting| -> Vec<String> {
             let changes = of.levels.iter().flat_map(|level| &level.changes);
             let words = changes.filter_map(|change| match change {
@@ -108,12 +108,12 @@ impl Setting {
         if let Some(flag) = flags(self).into_iter().find(|flag| flags(other).contains(flag)) {
             return Some(format!("`{}` has {flag} too", other.name));
         }
-        // Which has one template for all rows.
+        // There is one nginx template for all rows.
         let nginx = |of: &Setting| of.has(|change| matches!(change, Change::Nginx(_)));
         if nginx(self) && nginx(other) {
             return Some(format!("one nginx stands in front, and `{}` configures it", other.name));
         }
-        // A launcher makes workers of node alone, not of a program before it.
+        // A launcher starts several workers only of node, not of a program in front of it.
         let before = |of: &Setting| of.has(|change| matches!(change, Change::Before(_)));
         let several = |of: &Setting| of.has(|change| matches!(change, Change::Cluster(_)));
         (before(self) && several(other) || several(self) && before(other)).then(|| {
@@ -125,16 +125,16 @@ impl Setting {
         self.levels.iter().any(|level| level.changes.iter().any(&is))
     }
 
-    /// The name of a level; of 0 that of the service as it is.
+    /// Name of a level. 0 is the unchanged service.
     pub fn level(&self, level: usize) -> &str {
         level.checked_sub(1).map_or(LEVEL, |index| &self.levels[index].name)
     }
 }
 
-/// Reads what a user wants tried: `GOGC=200`, `NAME=a|b|c`, `flag: --workers 4`, `before: nice -n 5`.
+/// Parses a setting from the user: `GOGC=200`, `NAME=a|b|c`, `flag: --workers 4`, `before: nice -n 5`.
 ///
 /// # Errors
-/// What is wrong with it, and what is expected.
+/// Describes the problem and the expected forms.
 pub fn tried(text: &str) -> Result<Setting, String> {
     const FORMS: &str = "write NAME=value, NAME=a|b|c for several values, `flag: --workers 4` for words behind the command, or \
                          `before: nice -n 5` for words before it";
@@ -163,29 +163,29 @@ pub fn tried(text: &str) -> Result<Setting, String> {
     Ok(Setting { screened, ..Setting::of(if levels.len() == 1 { text } else { name }, levels) })
 }
 
-/// A limit that what is advised must respect, against the service as it is: `memory < +20%`.
+/// A limit that recommended settings must keep, relative to the unchanged service: `memory < +20%`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Keep {
-    /// What it bounds.
+    /// The limited figure.
     pub figure: Figure,
-    /// The ratio to the service as it is that is not to be passed.
+    /// The ratio to the unchanged service that must not be exceeded.
     pub ratio: f64,
-    /// As it was written.
+    /// The limit as written.
     pub text: String,
 }
 
 impl Keep {
-    /// Whether it bounds a response time, which is none of a service at its limit.
+    /// Whether the limit is on a response time, which is not measured for a service at its limit.
     pub fn is_latency(&self) -> bool {
         self.figure.metric().is_some_and(|metric| metric.quantile().is_some())
     }
 
-    /// Whether a ratio to the service as it is keeps it.
+    /// Whether a ratio to the unchanged service keeps the limit.
     pub fn holds(&self, ratio: f64) -> bool {
         if self.figure.wants_more() { ratio >= self.ratio } else { ratio <= self.ratio }
     }
 
-    /// Whether an effect keeps it: only its whole interval says so.
+    /// Whether an effect keeps the limit, judged by its whole interval.
     pub fn ruling(&self, seen: &Known) -> Ruling {
         match [seen.low, seen.high].map(|end| self.holds(end)) {
             [true, true] => Ruling::Pass,
@@ -194,12 +194,12 @@ impl Keep {
         }
     }
 
-    /// Reads a limit.
+    /// Parses a limit.
     ///
     /// # Errors
-    /// What is wrong with it, and what is expected.
+    /// Describes the problem and the expected form.
     pub fn read(text: &str) -> Result<Keep, String> {
-        // What people say, and what the file calls it.
+        // Converts the user's name of the figure to that of the file.
         let named = text.trim().strip_prefix("memory").map(|rest| format!("peak_memory{rest}"));
         let Limit { figure, bound } = plan::limit(named.as_deref().unwrap_or(text))?;
         match bound {

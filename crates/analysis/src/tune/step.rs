@@ -1,4 +1,4 @@
-//! The words between a tuning and whoever carries its steps out: what is asked, what is to be measured, what came of it.
+//! Data exchanged between a tuning and the code that runs its steps: goals, steps and outcomes.
 
 use std::collections::BTreeMap;
 
@@ -11,36 +11,36 @@ use stats::Estimate;
 use super::setting::{Keep, Setting};
 use crate::Conclusion;
 
-/// A level of each setting, in their order; 0 is the service as it is.
+/// A level for each setting, in their order. 0 is the unchanged service.
 pub type Row = Vec<usize>;
 
-/// What a step is for.
+/// Purpose of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// The service as it is: does it work, how long does it warm up?
+    /// The unchanged service: whether it works, and how long it warms up.
     Baseline,
-    /// A setting alone: does it start, does it answer the same?
+    /// A single setting: whether it starts, and responds the same.
     Smoke(usize),
-    /// Settings that a row of the screening did not start with: do they start together?
+    /// Settings of a row that did not start: whether they start together.
     Together,
     /// Half of a mirrored pair of the screening.
     Screen {
         /// Number of the pair, from 1.
         pair: u32,
-        /// Numbers of pairs.
+        /// Maximum number of pairs.
         of: u32,
     },
     /// Levels of a setting against each other.
     Race(usize),
-    /// Half of a mirrored pair of what was chosen, at a rate: what it does to response times.
+    /// Half of a mirrored pair of the chosen settings at a rate, for their effect on response times.
     Latency {
         /// Number of the pair, from 1.
         pair: u32,
     },
-    /// What was chosen against the service as it is.
+    /// The choice against the unchanged service.
     Confirm,
-    /// The same at a rate, where response times are to be kept.
+    /// The choice against the unchanged service at a rate, if response times have limits.
     ConfirmLatency,
 }
 
@@ -59,25 +59,25 @@ impl Purpose {
     }
 }
 
-/// What is to be measured.
+/// A measurement to run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// What for.
+    /// Purpose of the step.
     pub purpose: Purpose,
-    /// What each variant is, each unlike the others.
+    /// The distinct rows, one per variant.
     pub rows: Vec<Row>,
-    /// Passes over them, each with fresh processes.
+    /// Number of blocks, each with fresh processes.
     pub blocks: u32,
-    /// About how long it takes, in seconds.
+    /// Approximate duration, in seconds.
     pub seconds: f64,
-    /// How long it may take at most, in seconds: the blocks that do not fit are left out.
+    /// Maximum duration, in seconds. Blocks that do not fit are left out.
     pub most_s: f64,
-    /// Requests per second, in open loop; `None` at the limit.
+    /// Requests per second in open loop. `None` at the limit.
     pub rate_per_s: Option<f64>,
 }
 
 impl Step {
-    /// Whether it compares the choice with the service as it is.
+    /// Whether the step compares the choice with the unchanged service.
     pub fn confirms(&self) -> bool {
         match self.purpose {
             Purpose::Confirm | Purpose::ConfirmLatency => true,
@@ -91,21 +91,21 @@ impl Step {
     }
 }
 
-/// What came of a step.
+/// Outcome of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// What each row came to, `None` where it has no figures; and the seconds that its last block took.
+    /// Figures of each row, `None` if it has none, and the seconds of the last block.
     Measured(Vec<Option<Figures>>, f64),
-    /// It did not start, answered otherwise, or fell over: how.
+    /// The service did not start, responded differently, or crashed. The text says how.
     Failed(String),
-    /// A row did not start: which, and why.
+    /// A row did not start: its index, and why.
     NotStarted(usize, String),
-    /// What the confirmation shows: candidate over baseline with an interval, for each metric, `None` where it is void.
+    /// Result of a confirmation, `None` if it is invalid.
     Confirmed(Option<Confirmation>),
 }
 
 impl Outcome {
-    /// What a confirmation shows, if it ended as one.
+    /// Returns the result of a confirmation, if this is one.
     pub(super) fn seen(self) -> Option<Confirmation> {
         match self {
             Outcome::Confirmed(seen) => seen,
@@ -122,69 +122,70 @@ impl Outcome {
     }
 }
 
-/// What the confirmation shows, for each metric that has an interval: what is chosen over the service as it is.
+/// Result of a confirmation: the choice over the unchanged service, for each metric with an interval.
 pub type Confirmation = Vec<(Metric, Known)>;
 
-/// What is to be found out.
+/// Goal and budget of a tuning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
-    /// What may be set.
+    /// Settings to try.
     pub settings: Vec<Setting>,
-    /// What is to become better.
+    /// Metric to improve.
     pub metric: Metric,
-    /// The smallest difference that matters, as a fraction.
+    /// Smallest difference that matters, as a fraction.
     pub margin: f64,
-    /// What must be respected.
+    /// Limits to keep.
     pub keep: Vec<Keep>,
-    /// For the whole of it, in seconds.
+    /// Budget of the whole tuning, in seconds.
     pub budget_s: f64,
-    /// Seed of every random choice.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
-/// The budget holds no two pairs; so many seconds would.
+/// The budget has no room for two pairs.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("the budget is too small for a screening and its confirmation; {} s would do", count(needed_s.ceil() as u64))]
 pub struct TooShort {
-    /// A budget that is enough.
+    /// A sufficient budget, in seconds.
     pub needed_s: f64,
 }
 
-/// What is known of an effect on a metric: a setting's, or that of all that is chosen.
+/// Estimated effect on a metric, of a setting or of the whole choice.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Known {
     /// On over off.
     pub ratio: f64,
-    /// Lower end of the interval, all settings together with 95 % confidence.
+    /// Lower end of the interval, at 95 % for all settings together.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 impl Known {
-    /// Whether the whole interval lies on the good side of 1.
+    /// Whether the whole interval is on the good side of 1.
     pub fn is_better(&self, metric: Metric) -> bool {
         if metric.wants_more() { self.low > 1.0 } else { self.high < 1.0 }
     }
 }
 
-/// What a row came to.
+/// Figures of a row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figures {
-    /// The value of each metric that it has, in the metric's unit.
+    /// Values by metric, in the metric's unit.
     pub values: BTreeMap<Metric, f64>,
-    /// Whether all rows of its block had all their cores busy, so that throughput per core-second is the same question.
+    /// Whether all rows of its block kept all their cores busy, so that throughput per core-second is
+    /// equivalent.
     pub per_core: bool,
 }
 
 impl Figures {
-    /// A metric's value; `None` of what cannot be had in the loop that it was measured in.
+    /// A metric's value. `None` if it does not exist in this kind of loop.
     pub fn value(&self, metric: Metric) -> Option<f64> {
         self.values.get(&metric).copied().filter(|value| *value > 0.0 && value.is_finite())
     }
 }
 
-/// What each variant of a step came to, in the order of the plan.
+/// Figures of each variant of a step, in plan order.
 pub fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Option<Figures>> {
     let per_core = crate::per_core(record);
     let figures = |variant: &crate::Variant| {
@@ -196,7 +197,7 @@ pub fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Option<Figures>>
     conclusion.variants.iter().map(figures).collect()
 }
 
-/// What a confirmation shows; `None` where a finding forbids a conclusion, or there are too few blocks.
+/// Result of a confirmation. `None` if a finding makes it invalid, or with too few blocks.
 pub fn confirmed(conclusion: &Conclusion) -> Option<Confirmation> {
     let none = conclusion.is_void() || conclusion.finding(Check::TooFewBlocks).is_some();
     let verdict = conclusion.comparisons.first().filter(|_| !none)?;
@@ -206,10 +207,10 @@ pub fn confirmed(conclusion: &Conclusion) -> Option<Confirmation> {
     Some(all.map(|(of, &Estimate { ratio, low, high, .. })| (of, Known { ratio, low, high })).collect())
 }
 
-/// Whether a service answers a setting's trial as it answered without it.
+/// Whether a service with a setting responds as without it.
 ///
 /// # Errors
-/// What is different.
+/// Describes the difference.
 pub fn same_work(before: &Record, after: &Record) -> Result<(), String> {
     for now in witnesses(after) {
         let Some(was) = witnesses(before).find(|was| was.request == now.request) else { continue };
@@ -218,10 +219,10 @@ pub fn same_work(before: &Record, after: &Record) -> Result<(), String> {
             status,
             decoded_sha256,
             repeats,
-            // Told beside the hash.
+            // Reported together with the hash.
             body_bytes: _,
             decoded_bytes: _,
-            // A setting may well change these: a proxy names itself, and compresses.
+            // Settings may change these: a proxy adds its name, and compresses.
             headers: _,
             accept_encoding: _,
             coding_on_request: _,
@@ -231,7 +232,7 @@ pub fn same_work(before: &Record, after: &Record) -> Result<(), String> {
         }
         let (Some(one), Some(other)) = (&was.decoded_sha256, decoded_sha256) else { continue };
         if was.repeats && *repeats && one != other {
-            // Exact: they may differ by little.
+            // Exact numbers, because the difference may be small.
             let size = |witness: &Witness| many(witness.decoded_bytes.unwrap_or(witness.body_bytes), "byte");
             let (was, now) = (size(was), size(now));
             return Err(format!("{request} responds with another body ({now}, {was} before)"));

@@ -1,4 +1,4 @@
-//! Two records are compared where that means something, and what forbids it is said instead of a figure.
+//! Two records are compared if that is meaningful. Otherwise the reason is reported in place of figures.
 
 use proofload_analysis::{Essentials, Grade, SESSIONS_MIN, Shift, across, conclude};
 use record::{RateChosen, Record, Slice};
@@ -65,7 +65,7 @@ fn figures_of_another_kind_are_not_compared() {
     assert!(seen.shifts.is_empty(), "{seen:?}");
 }
 
-/// The kept record at another time, this much faster.
+/// The stored record at another time, with a higher throughput.
 fn session(day: usize, faster: f64) -> Record {
     let mut record = sound();
     record.header.created = format!("2026-10-{day:02}T00:00:00Z");
@@ -86,10 +86,11 @@ fn how_much_other_runs_differ_is_the_interval() {
         shift.expect("throughput is judged").interval
     };
     let (low, high) = interval(&kept).expect("five other runs");
-    // s = 1.6 %, so 3 % between two runs is chance: t of 4 degrees of freedom, over several lines, times s times the root of 2.
+    // s = 1.6 %, so 3 % between two runs is chance: t of 4 degrees of freedom, over several lines, times s
+    // times the root of 2.
     assert!(low < 1.0 && high > 1.06 && high < 1.25, "{low} to {high}");
     assert_eq!(interval(&kept[..SESSIONS_MIN - 1]), None);
-    // Those of other conditions do not count, nor do the two themselves.
+    // Runs with other conditions do not count, and neither do the two compared runs.
     let mut other = kept.clone();
     other.iter_mut().for_each(|one| one.conditions.cpus_shared ^= true);
     assert_eq!(interval(&other), None);

@@ -1,17 +1,19 @@
-//! Each check finds its fault where it is planted in a sound record, and nothing in the sound record itself.
+//! Each check finds its fault if it is planted in a sound record, and no check reports anything in the sound
+//! record itself.
 
 use model::Check;
 use plan::{Factor, LookRule, Metric, Rate};
 use proofload_analysis::Grade::{self, Invalid, Note, Warning};
 use proofload_analysis::{Calibration, Outcome, Standing, Unit, conclude};
 use record::{
-    Cause, ContractFailure, EndReason, Ended, ErrorCount, Event, FailureKind, OpenLoop, Phase, Record, Slice,
-    TrialEnded, WorkersLost,
+    Cause, ContractFailure, EndReason, Ended, EndpointCounts, ErrorCount, Event, FailureKind, OpenLoop,
+    Phase, Record, Slice, TrialEnded, WorkersLost,
 };
 use stats::Latencies;
 
 use crate::given::{
-    Plant, each, each_is_found, evidence, found, open_loop, saturate, slices, slices_of, sound, trials_of,
+    Plant, each, each_is_found, evidence, found, open_loop, said, saturate, slices, slices_of, sound,
+    trials_of,
 };
 use crate::made::service_of;
 
@@ -74,6 +76,99 @@ fn each_planted_fault_is_found_and_nothing_else() {
     each_is_found(sound, faults);
 }
 
+/// Adds a limit, as `--limit` does.
+fn limit(record: &mut Record, text: &str) {
+    let limit = plan::limit(text).expect("a limit");
+    record.header.plan.gate.push(plan::GateEntry { limit, of: None, line: None });
+}
+
+/// Limits judge metrics without a verdict, too: the same fault must not pass there.
+#[test]
+fn a_limit_makes_its_metric_a_judged_one() {
+    let idle_services = |limits: &[&str]| {
+        let mut record = sound();
+        record.header.plan.design.metric = Metric::CpuPerRequest;
+        each(&mut record, 1, |slice| {
+            saturate(slice);
+            slice.services[0].cpu_ns /= 2;
+        });
+        limits.iter().for_each(|text| limit(&mut record, text));
+        found(&record).into_iter().filter(|(check, _)| *check == "generator_saturated").collect::<Vec<_>>()
+    };
+    assert_eq!(idle_services(&["failed < 1%"]), [("generator_saturated", Warning)]);
+    assert_eq!(idle_services(&["throughput > -3%"]), [("generator_saturated", Invalid)]);
+    let mut record = open(Metric::CpuPerRequest);
+    late(&mut record, 5_000_000);
+    assert!(found(&record).contains(&("client_late", Warning)));
+    limit(&mut record, "p99 < +5%");
+    assert!(found(&record).contains(&("client_late", Invalid)));
+}
+
+/// A capacity is a rate that was asked for: requests that the client did not send, or sent late, are no capacity.
+#[test]
+fn a_client_that_is_late_voids_a_capacity() {
+    let capacity = |plant: Plant| {
+        let mut record = open(Metric::P99);
+        record.header.plan.design.slo = vec![plan::limit("p99 < 50ms").expect("a limit")];
+        plant(&mut record);
+        found(&record)
+    };
+    assert!(capacity(|record| late(record, 5_000_000)).contains(&("client_late", Invalid)));
+    let unsent: Plant = |record| opens(record, 1).for_each(|open| open.sent_in_window = 1800);
+    assert!(capacity(unsent).contains(&("rate_not_kept", Invalid)));
+    // Too few connections make it a bound.
+    let queued: Plant = |record| opens(record, 1).for_each(|open| open.queued = 30);
+    assert!(!capacity(queued).contains(&("rate_not_kept", Invalid)));
+}
+
+/// Whatever the order of the metrics, each of them is compared with the copy.
+#[test]
+fn a_copy_is_compared_in_each_judged_metric() {
+    let differs = |metric: Metric, other: Option<Metric>| {
+        let mut record = sound();
+        record.header.plan.design.metric = metric;
+        record.header.plan.design.co_primary = other.into_iter().collect();
+        record.header.plan.aa = Some(record.header.plan.comparisons[0].clone());
+        // Variants differ in both; here in throughput alone.
+        for variant in [0, 1] {
+            each(&mut record, variant, |slice| {
+                let each_ns = 100_000 + 100 * u64::from(slice.block);
+                slice.services[0].cpu_ns = slice.counts.successful_in_window * each_ns;
+            });
+        }
+        conclude(&record).aa.expect("it was asked for").differs
+    };
+    let (cpu, throughput) = (Metric::CpuPerRequest, Metric::Throughput);
+    assert!(!differs(cpu, None));
+    assert!(differs(throughput, Some(cpu)) && differs(cpu, Some(throughput)));
+}
+
+/// Others' successes say nothing of a request that is judged alone.
+#[test]
+fn failures_of_the_judged_endpoint_void_it() {
+    let judged = |name: &str| {
+        let mut record = sound();
+        record.header.plan.design.endpoint = Some(plan::Endpoint { name: name.to_owned(), share: 0.01 });
+        each(&mut record, 1, |slice| {
+            let (few, sent) = (slice.counts.sent / 100, slice.counts.sent);
+            slice.counts.endpoints = [("cart", sent - few, 0), ("order", few, few / 2)]
+                .map(|(name, sent, failed)| EndpointCounts {
+                    sent,
+                    successful: sent - failed,
+                    ..EndpointCounts::new(name)
+                })
+                .into();
+            // Fewer than a thousandth of all.
+            slice.counts.successful -= slice.counts.successful / 2000;
+        });
+        said(&record)
+    };
+    assert_eq!(judged("cart"), []);
+    let found = judged("order");
+    let [("errors", Invalid, evidence)] = &found[..] else { panic!("{found:?}") };
+    assert!(evidence.contains(" of `order` ("), "{evidence}");
+}
+
 #[test]
 fn advice_fits_the_most_frequent_failure() {
     type Plant = fn(&mut Slice, u64);
@@ -124,7 +219,7 @@ fn fewer_than_six_blocks_give_no_verdict_however_clear_they_are() {
     let mut one = record.clone();
     one.blocks.truncate(1);
     assert!(evidence(&one).starts_with("1 complete block; "), "{}", evidence(&one));
-    // While the run goes on there is nothing to blame it for, and still no verdict.
+    // While the run is in progress there is no finding, but also no verdict.
     record.ended = None;
     assert_eq!(found(&record), []);
     assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Inconclusive);
@@ -152,7 +247,7 @@ fn no_rule_gives_a_verdict_from_too_few_blocks_nor_to_more_comparisons_than_shar
         }
         let mut record = sound();
         record.header.plan.design.looks = looks;
-        // No file makes such a plan; records can be edited.
+        // No file produces such a plan, but records can be edited.
         record.header.plan.design.co_primary = vec![Metric::CpuPerRequest; plan::VERDICTS_MAX];
         let conclusion = conclude(&record);
         assert!(conclusion.comparisons.iter().all(|one| one.estimate.is_none()), "{looks:?}");
@@ -160,7 +255,7 @@ fn no_rule_gives_a_verdict_from_too_few_blocks_nor_to_more_comparisons_than_shar
     }
 }
 
-/// How an assumption stands.
+/// Returns the standing of an assumption.
 fn standing(record: &Record, name: &str) -> Standing {
     let assumptions = conclude(record).assumptions;
     assumptions.iter().find(|one| one.name == name).expect("there is a comparison").standing
@@ -212,14 +307,14 @@ fn a_warm_up_that_never_ended_and_a_pointless_run_are_said() {
     assert_eq!(found(&record), [("pointless", Invalid)]);
 }
 
-/// The sound record as if its measured slices had been in open loop, with 2,000 requests each of 1 to 5 ms; variant 1 takes
-/// half as long again.
+/// The sound record as if its measured slices had been in open loop, with 2,000 requests each of 1 to 5 ms.
+/// Variant 1 takes half as long again.
 fn open(metric: Metric) -> Record {
     let mut record = sound();
     record.header.plan.design.metric = metric;
     record.header.plan.design.rate = Some(Rate::PerSecond(4000.0));
     for slice in slices(&mut record) {
-        // Blocks that all say the very same leave no interval.
+        // Equal blocks would leave no interval.
         let unit_ns = 1_000_000 + 5_000 * u64::from(slice.block) * (1 + slice.variant as u64);
         let factor = if slice.variant == 1 { 1.5 } else { 1.0 };
         let mut response = Latencies::new();
@@ -237,7 +332,7 @@ fn opens(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut OpenL
 #[test]
 fn a_longer_response_time_is_worse_and_throughput_is_not_compared() {
     let conclusion = conclude(&open(Metric::P99));
-    // The fixture's bodies are those of the counts that it had.
+    // The body bytes of the fixture belong to its original counts.
     assert!(conclusion.findings.iter().all(|finding| finding.check.name() == "different_bodies"));
     let comparison = &conclusion.comparisons[0];
     assert_eq!(comparison.outcome, Outcome::Worse);
@@ -283,7 +378,7 @@ fn late(record: &mut Record, lag_ns: u64) {
     opens(record, 1).for_each(|open| (0..100).for_each(|_| open.schedule_lag.record(lag_ns)));
 }
 
-/// Has each trial of variant 1 ask for four workers, of which the CPU time of processes is what it is.
+/// Configures four workers in each trial of variant 1, with the given CPU time of processes.
 fn cluster(record: &mut Record, cpu_by_process_ns: &[u64]) {
     for trial in trials_of(record, 1) {
         trial.started.services = vec![service_of(0, Some(4))];
@@ -304,7 +399,7 @@ fn workers_that_do_nothing_are_counted_by_what_they_did() {
         let finding = conclusion.findings.into_iter().find(|finding| finding.check.name() == "workers_idle");
         (serving, finding.map(|finding| (finding.grade, finding.evidence.to_string())))
     };
-    // A primary that only deals connections is none of them.
+    // A primary that only distributes connections is not a worker.
     assert_eq!(said(&[100, 95, 90, 80, 4]), (Some(4), None));
     let (serving, told) = said(&[97, 1, 1, 1]);
     let evidence = "level-1: 1 of 4 workers of api did 97 % of its work in 10 of 10 trials";
@@ -385,13 +480,13 @@ fn what_became_of_requests_of_which_none_succeeded_is_told_in_one_line() {
         assert_eq!(told, (Outcome::NoSuccess, Some(answer)));
         assert_eq!(found(&record), [("no_success", Warning)]);
         assert!(conclusion.is_decided() && conclusion.variants[1].throughput_per_s.is_none());
-        // Two blocks are enough for what is no estimate.
+        // Two blocks are enough without an estimate.
         record.blocks.truncate(2);
         assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::NoSuccess, "{answer}");
     }
 }
 
-/// The sound record with these blocks dropped, in which all went wrong that can.
+/// The sound record with these blocks dropped, in which everything failed.
 fn dropped(blocks: &[u32]) -> Record {
     let mut record = sound();
     for &block in blocks {
@@ -438,12 +533,12 @@ fn a_calibration_is_of_the_blocks_that_count_and_tells_what_the_host_took_in_all
     let all = Calibration::of(&sound()).expect("there are ten blocks");
     let fewer = Calibration::of(&dropped(&[1, 7])).expect("there are eight blocks");
     assert_eq!((all.blocks, fewer.blocks, all.steal.max_share, fewer.steal.max_share), (10, 8, 0.0, 0.5));
-    // The first block watched the warm-up, dropped or not.
+    // The first block observed the warm-up, even if dropped.
     assert_eq!(all.first_block_s, fewer.first_block_s);
     assert_eq!(Calibration::of(&dropped(&[1, 2, 3, 4, 5, 6, 7])), None, "three blocks give none");
 }
 
-/// A record is bytes from anywhere: this one names more combinations of levels than memory would hold.
+/// A record may contain anything: this one names more combinations of levels than memory would hold.
 #[test]
 fn factors_of_more_combinations_than_a_plan_may_have_show_no_effects() {
     let mut record = sound();

@@ -1,4 +1,4 @@
-//! Services that ran already: what their pods did is found where it is planted in a sound record, and nothing is said of what nobody knows.
+//! Deployed services: planted pod changes are found in a sound record, and unknown facts are not reported.
 
 use std::path::Path;
 
@@ -20,7 +20,8 @@ fn pod(name: &str, ready: bool, restarts: u32) -> PodSeen {
     }
 }
 
-/// The kept sound record, as if each of its variants had been a Service with two pods, and one more that is never ready.
+/// The stored sound record as if each variant had been a Service with two ready pods and one that is never
+/// ready.
 fn deployed() -> Record {
     let mut record = sound();
     for (index, variant) in record.header.plan.variants.iter_mut().enumerate() {
@@ -64,7 +65,7 @@ fn end(trial: &mut Trial) -> &mut Vec<PodSeen> {
     trial.ended.as_mut().and_then(|ended| ended.pods.as_mut()).expect("it was looked at")
 }
 
-/// Beside that the services ran already one thing is said, with these words.
+/// Asserts that apart from `already_running` there is exactly one finding, with these words.
 fn is_said(record: &Record, check: &str, grade: Grade, words: &str) {
     let mut found = said(record);
     found.retain(|(check, ..)| *check != "already_running");
@@ -102,7 +103,7 @@ fn a_change_within_a_trial_voids_its_variant() {
     ];
     for (change, words) in changes {
         let mut record = deployed();
-        // It stays so.
+        // The change persists.
         second(&mut record, 3).for_each(|trial| change(end(trial)));
         second(&mut record, 4).for_each(|trial| change(begin(trial)));
         is_said(&record, "pods_changed", Invalid, words);
@@ -120,7 +121,7 @@ fn a_change_between_trials_is_a_warning_unless_a_pod_was_started_again() {
     }
     let words = "changed between trials: before block 4 a-1 went, c-1 came";
     is_said(&replaced, "pods_changed", Warning, words);
-    // A cluster tells late of a program that died under load.
+    // A cluster reports a crash under load late.
     let mut restarted = deployed();
     for trial in second(&mut restarted, 4) {
         begin(trial)[0].restarts = Some(1);

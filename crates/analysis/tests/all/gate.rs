@@ -1,4 +1,4 @@
-//! That a gate keeps its promises: intervals against limits, nothing judged that must not be, and as few false alarms as it says.
+//! Tests of the gate: intervals against limits, refusals to judge, and the promised rate of false alarms.
 
 use crate::given;
 use crate::made::gates::Course;
@@ -17,7 +17,7 @@ fn gate(record: &Record, limits: &[&str]) -> Gate {
     gated(record, &conclude(record), &entries)
 }
 
-/// The one ruling of one limit.
+/// The ruling of a single limit.
 fn ruling(record: &Record, limit: &str) -> Ruling {
     let gate = gate(record, &[limit]);
     assert_eq!((&gate.unfit, gate.judgements.len()), (&None, 1), "{limit}");
@@ -42,12 +42,13 @@ fn a_limit_is_kept_or_broken_by_the_interval_that_the_report_prints_and_open_wit
     let measured = judged.measured.expect("an interval");
     let (value, ends) = (measured.value, (measured.low, measured.high));
     assert_eq!((value, ends), (estimate.ratio, (estimate.low, Some(estimate.high))));
-    // Another metric has no verdict in this experiment: its interval is the gate's own, and wider than one alone would be.
+    // Another metric has no verdict in this experiment. Its interval belongs to the gate's family, and is
+    // wider with two members.
     let alone = gate(&record, &["cpu_per_request < +900%"]).judgements[0].measured.expect("an interval");
     let two = gate(&record, &["cpu_per_request < +900%", "peak_memory < +900%"]);
     let shared = two.judgements[0].measured.expect("an interval");
     assert!(shared.low < alone.low && shared.high > alone.high, "{shared:?} {alone:?}");
-    // In this record every trial has the very same peak.
+    // In this record every trial has the same peak.
     assert_eq!((two.judgements[1].measured, two.ruling()), (None, Some(Ruling::Inconclusive)));
 }
 
@@ -76,7 +77,7 @@ fn amounts_are_about_candidates_and_their_intervals_are_over_blocks() {
     {
         assert_eq!(ruling(&record, &format!("throughput > {at:.6}/s")), wanted, "{at}");
     }
-    // Nobody has seen a failure, and yet nobody knows that there is none in a million.
+    // No failure was observed, but a rate of one in a million cannot be excluded.
     assert_eq!(ruling(&record, "failed < 0.0001%"), Ruling::Inconclusive);
     assert_eq!(ruling(&record, "failed < 5%"), Ruling::Pass);
 }
@@ -100,7 +101,7 @@ fn failures_that_come_in_bursts_keep_no_limit_that_they_would_keep_if_they_were_
     assert!(burst.high > spread.high.map(|high| high * 1.5), "{burst:?} {spread:?}");
 }
 
-/// The sound record in open loop, whose candidate has so many requests a slice without an answer for 2 s.
+/// The sound record in open loop. The candidate has `each` requests per slice without a response for 2 s.
 fn unanswered(each: u64) -> Record {
     let mut record = sound();
     record.header.plan.design.metric = plan::Metric::P50;
@@ -119,7 +120,8 @@ fn unanswered(each: u64) -> Record {
 
 #[test]
 fn a_quantile_that_is_known_to_be_at_least_so_much_breaks_limits_and_keeps_none() {
-    // Findings aside: such a record is void for its errors, and its stop rule asks all the same.
+    // Without findings: such a record is invalid because of its errors, but the stop rule still uses its
+    // gate.
     let limits = |record: &Record, limit: &str| {
         let mut record = record.clone();
         record.header.plan.gate = vec![entry(limit)];
@@ -183,7 +185,7 @@ fn a_candidate_that_never_succeeds_breaks_every_limit_and_a_baseline_that_never_
     assert!(reason.contains(&sound().header.plan.variants[0].name), "{reason}");
 }
 
-/// Of so many simulated runs, whose candidate is so much faster, which part breaks and keeps the limit.
+/// Shares of simulated runs that break and keep the limit, for a true change of the candidate.
 fn rates(runs: u32, true_change: f64, limit: &str) -> (f64, f64) {
     let course = Course { blocks: 10, between: 0.02, true_change, limit };
     let rates = course.rates(7, runs);
@@ -200,7 +202,7 @@ fn of_unchanged_runs_at_most_one_in_forty_breaks_a_limit_at_no_change_and_none_o
     assert!(broken + kept > 0.01, "the simulation is blind");
     let (broken, _) = rates(RUNS, 0.0, "throughput > -5%");
     assert_eq!(broken, 0.0);
-    // A change of just the limit's size is on neither side of it.
+    // A change of exactly the limit's size is on neither side of it.
     let (broken, kept) = rates(RUNS, -0.05, "throughput > -5%");
     assert!(broken <= most && kept <= most, "{broken} broken, {kept} kept");
     let (broken, kept) = rates(100, -0.15, "throughput > -5%");
@@ -220,7 +222,7 @@ fn a_gate_that_is_open_keeps_a_run_going_and_one_without_limits_ends_none() {
     let open = gate(&record, &[&format!("throughput > {:+.6}%", (estimate.low - 1.0) * 100.0 + 0.01)]);
     let needed = open.judgements[0].blocks_needed;
     assert!(needed.is_none_or(|needed| needed > conclusion.blocks), "{needed:?}");
-    // −20 % is as far as +25 %.
+    // −20 % is as far from 1 as +25 %.
     let wide = Maker::new(1).clean(Run::new(6, 0.3));
     let sd_log = conclude(&wide).comparisons[0].estimate.expect("an estimate").sd_log;
     let rise = rule(&wide).and_then(|rule| blocks_to_find(0.25, sd_log, &rule));

@@ -1,4 +1,5 @@
-//! What is the matter with one of several generators is found where it is planted in a sound record, with its name, and nowhere else.
+//! Planted problems of one of several generators are found in a sound record, with its name, and nowhere
+//! else.
 
 use proofload_analysis::Grade::{self, Invalid, Warning};
 use proofload_analysis::conclude;
@@ -6,7 +7,7 @@ use record::{EndReason, Ended, Event, Generator, GeneratorLost, GeneratorPart, R
 
 use crate::given::{Plant, all, each_is_found, found, saturate, slices, sound};
 
-/// The kept sound record, as if two generators had had their parts in each slice.
+/// The stored sound record as if two generators had sent the load of each slice.
 fn shared() -> Record {
     let mut record = sound();
     let generator = |name: &str| Generator { name: name.into(), host: "h".into(), processors: 2 };
@@ -62,7 +63,7 @@ fn each_planted_fault_of_a_generator_is_found_with_its_name_and_nothing_else() {
         ("generator_lost", Warning, "in block 3 generator ssh://b ended", |record| {
             record.apply(Event::GeneratorLost(lost(3, "generator ssh://b ended before it had answered")));
         }),
-        // The blocks that were measured before stand.
+        // The blocks measured before remain valid.
         ("generator_lost", Warning, "in block 11 generator ssh://b: gone", |record| {
             record.apply(Event::GeneratorLost(lost(11, "generator ssh://b: gone")));
             let reason = EndReason::GeneratorFailed("generator ssh://b: gone".into());

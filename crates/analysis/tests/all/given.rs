@@ -1,4 +1,4 @@
-//! The kept sound record and its parts, and what is found in a record.
+//! Access to the stored sound record and its parts, and to the findings of a record.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,17 +26,17 @@ pub fn all(record: &mut Record, change: impl FnMut(&mut Slice)) {
     slices(record).for_each(change);
 }
 
-/// Has the load generator at its limit.
+/// Puts the load generator at its limit.
 pub fn saturate(slice: &mut Slice) {
     slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone();
 }
 
-/// The checks that speak of a record, with their grades.
+/// The checks that report findings in a record, with their grades.
 pub fn found(record: &Record) -> Vec<(&'static str, Grade)> {
     conclude(record).findings.iter().map(|finding| (finding.check.name(), finding.grade)).collect()
 }
 
-/// The same with what they say.
+/// The findings of a record: check, grade and evidence.
 pub fn said(record: &Record) -> Vec<(&'static str, Grade, String)> {
     let findings = conclude(record).findings.into_iter();
     findings.map(|finding| (finding.check.name(), finding.grade, finding.evidence.to_string())).collect()
@@ -46,10 +46,11 @@ pub fn evidence(record: &Record) -> String {
     conclude(record).findings.first().expect("a finding").evidence.to_string()
 }
 
-/// What makes a record wrong.
+/// Plants a fault in a record.
 pub type Plant = fn(&mut Record);
 
-/// Each fault is found where it is planted and nothing else is, and there is no number beside what it voids; gives what is found.
+/// Asserts that each planted fault is found and nothing else, and that invalid comparisons have no number.
+/// Returns the findings.
 pub fn each_is_found<const N: usize>(
     made: fn() -> Record,
     faults: [(&str, Grade, Plant); N],
@@ -67,7 +68,8 @@ pub fn each_is_found<const N: usize>(
     })
 }
 
-/// So many requests a slice in open loop, with these response times and a client that sends each 20 µs late.
+/// Creates an open loop with this number of requests per slice, these response times, and a client delay of
+/// 20 µs.
 pub fn open_loop(rate_per_s: f64, requests: u64, response: Latencies) -> Box<OpenLoop> {
     let mut schedule_lag = Latencies::new();
     (0..requests).for_each(|_| schedule_lag.record(20_000));

@@ -1,4 +1,4 @@
-//! What machine and network did to a run is found where it is planted in a sound record, and nowhere else.
+//! Effects of machine and network are found if they are planted in a sound record, and nowhere else.
 
 use plan::{Protocol, Service};
 use proofload_analysis::Grade::{self, Invalid, Warning};
@@ -9,26 +9,26 @@ use crate::given::{
     Plant, all, each, each_is_found, evidence, found, said, service, slices, slices_of, sound, trials,
 };
 
-/// TCP's counters of a slice, made where there were none.
+/// TCP counters of a slice, created if missing.
 fn tcp(slice: &mut Slice) -> &mut TcpUse {
     let nothing = TcpUse { local_ports: 28_232, ..TcpUse::default() };
     slice.machine.tcp.get_or_insert(nothing)
 }
 
-/// Puts a proxy before the service of variant 1.
+/// Puts a proxy in front of the service of variant 1.
 fn proxied(record: &mut Record) {
     let proxy = Service { needs: vec!["api".into()], ..service("proxy", &["node"], &[]) };
     record.header.plan.variants[1].services = vec![service("api", &["node"], &[]), proxy];
 }
 
-/// Has ten streams on each of the connections, all of them in use.
+/// Uses ten streams on each connection.
 fn streams(record: &mut Record) {
     let variants = record.header.plan.variants.iter_mut();
     variants.for_each(|variant| variant.load.protocol = Protocol::Http2 { streams: 10 });
     all(record, |slice| slice.counts.in_flight_ns = slice.counts.window_ns * 32 * 10);
 }
 
-/// Has the same arithmetic take this long in each block, in µs, and longer now and then.
+/// Sets the duration of the arithmetic probe in each block, in µs, with longer ones now and then.
 fn spin(record: &mut Record, us: impl Fn(u32) -> u64) {
     for (probe, slice) in (1..).zip(slices(record)) {
         let disturbed = if probe % 3 == 0 { 2 } else { 1 };
@@ -105,7 +105,7 @@ fn what_nearly_is_a_fault_is_none() {
         slice.machine.swapped_in_pages = slice.counts.window_ns / 200_000_000;
         slice.machine.cpu_pressure_share = Some(0.6);
         slice.counts.connections_opened = slice.counts.responses / 100 + 32;
-        // As much from trial to trial, and in one of them some kilobytes: neither is a matter of order.
+        // Equal amounts in each trial, and some kilobytes in one of them: neither depends on the order.
         slice.services[0].read_bytes =
             if slice.variant == 0 { 50_000_000 } else { u64::from(slice.block) * 1000 };
         slice.services[0].major_faults = 1;
@@ -116,7 +116,7 @@ fn what_nearly_is_a_fault_is_none() {
     assert_eq!(found(&record), []);
 }
 
-/// Makes the measured slices of both variants look as if made in turns: what the machine did is told by both.
+/// Makes the measured slices of both variants look as if made in turns: both contain the machine's activity.
 fn in_turns(record: &mut Record) {
     for slice in slices(record).filter(|slice| slice.kind == SliceKind::Measured) {
         slice.turns = 10;
@@ -126,14 +126,15 @@ fn in_turns(record: &mut Record) {
 
 #[test]
 fn what_slices_in_turns_tell_together_counts_once_and_blames_nobody_for_another() {
-    // Of two slices in turns each tells what happened in the time of both: 8 % of one is 4 % of both.
+    // Each of two slices in turns contains the activity of both: 8 % of one is 4 % of both.
     let mut record = sound();
     all(&mut record, |slice| slice.machine.strangers_cpu_ns = 500_000_000 * 8 / 100);
     assert_eq!(found(&record), [("other_processes", Warning)]);
     in_turns(&mut record);
     assert_eq!(found(&record), []);
 
-    // The proxy's connections are in the other variant's slices as well, and those of its warm-up are its own.
+    // The proxy's connections are also in the other variant's slices. Those of its warm-up are only in its
+    // own.
     let mut record = sound();
     proxied(&mut record);
     in_turns(&mut record);
@@ -152,7 +153,7 @@ fn what_slices_in_turns_tell_together_counts_once_and_blames_nobody_for_another(
     slices_of(&mut record, 1).filter(|of| of.block == 1).for_each(|slice| tcp(slice).opened = 0);
     assert_eq!(found(&record), []);
 
-    // A line that was full then held up either.
+    // A full accept queue then delayed both variants.
     let mut record = sound();
     in_turns(&mut record);
     all(&mut record, |slice| tcp(slice).listen_drops = 50);
@@ -195,11 +196,12 @@ fn connections_that_are_asked_to_be_closed_are_no_churn_and_a_service_that_close
     assert_eq!(found(&record), []);
 }
 
-// Services on other machines: each machine is judged by its own processors, and records of other machines are told apart.
+// Services on other machines: each machine is judged by its own processors, and records of different machines
+// are distinguished.
 
 const HOST: &str = "ssh://bench-1";
 
-/// A sound record whose service ran on a machine of eight processors.
+/// A sound record whose service ran on a machine with eight processors.
 fn elsewhere() -> Record {
     let mut record = sound();
     let there = Environment { cpus: 8, ..Environment::default() };
@@ -215,11 +217,11 @@ fn there_mut(slice: &mut Slice) -> &mut MachineUse {
     slice.machine.hosts.entry(HOST.into()).or_default()
 }
 
-/// The checks that speak of the record once something was changed in each slice, with what they say.
+/// The findings after a change of each slice.
 fn found_there(change: impl Fn(&mut Slice)) -> Vec<(&'static str, Grade, String)> {
     let mut record = elsewhere();
     all(&mut record, change);
-    // On eight processors a service for one is at no limit, whatever else happens there.
+    // On eight processors a service that uses one is never at its limit.
     let mut found = said(&record);
     found.retain(|(check, ..)| *check != "service_not_saturated");
     found
@@ -228,7 +230,7 @@ fn found_there(change: impl Fn(&mut Slice)) -> Vec<(&'static str, Grade, String)
 #[test]
 fn what_a_machine_elsewhere_does_is_found_by_its_own_measure() {
     assert_eq!(found_there(|_| ()), []);
-    // A tenth of one processor, which would be much of this machine, and is little there.
+    // A tenth of one processor is a small share of eight.
     assert_eq!(found_there(|slice| there_mut(slice).strangers_cpu_ns = slice.counts.window_ns / 10), []);
     let strangers = found_there(|slice| there_mut(slice).strangers_cpu_ns = slice.counts.window_ns);
     assert_eq!((strangers.len(), strangers[0].0, strangers[0].1), (1, "other_processes", Warning));
@@ -261,6 +263,6 @@ fn records_of_which_the_services_ran_elsewhere_are_of_other_machines() {
     assert_eq!(differences(&there, &other), ["services on ssh://bench-1 and on ssh://bench-2"]);
     let updated = environment(HOST, Some("6.2"));
     assert_eq!(differences(&there, &updated), ["on ssh://bench-1 kernel 6.1 and 6.2"]);
-    // What is not told there is no difference either.
+    // A missing value is not a difference on other machines either.
     assert_eq!(differences(&there, &environment(HOST, None)), Vec::<String>::new());
 }

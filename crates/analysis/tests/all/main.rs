@@ -1,4 +1,4 @@
-//! Conclusions from records: faults that are planted in a sound one, and runs that are drawn from a seed.
+//! Tests of conclusions: faults planted in a sound record, and runs drawn from a seed.
 
 mod across;
 mod checks;

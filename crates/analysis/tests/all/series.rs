@@ -1,9 +1,9 @@
-//! Checks of figures over time and order: each finds what is planted and from which size on, and next to nothing in runs of which
-//! nothing is the matter but noise. `examples/rates.rs` has the same with more runs, as tables.
+//! Checks of figures over time and order: each finds planted problems from a given size on, and almost
+//! nothing in clean noisy runs. `examples/rates.rs` repeats this with more runs, as tables.
 
 use crate::given;
 use crate::made::{Maker, PLANTS, Plant, Run, slices, sound};
-use model::Protocol;
+use model::{Metric, Protocol};
 use proofload_analysis::Grade::{Invalid, Warning};
 use proofload_analysis::conclude;
 use record::{Record, Slice};
@@ -41,11 +41,11 @@ fn clean_runs_are_accused_in_fewer_than_one_of_two_hundred() {
             }
         }
     }
-    // Five tests of 1 in 1,000 each would be 8; sizes make it fewer.
+    // Five tests of 1 in 1,000 each would give 8. The minimum sizes reduce that.
     assert!(accused.len() * 200 <= runs, "{} of {runs} runs: {accused:?}", accused.len());
 }
 
-/// How many of ten planted runs a check finds.
+/// Number of ten planted runs in which a check finds the problem.
 fn finds(check: &str, seed: u64, make: impl Fn(&mut Maker) -> Record) -> usize {
     let mut maker = Maker::new(seed);
     (0..10).filter(|_| found(&make(&mut maker)).contains(&check)).count()
@@ -77,7 +77,7 @@ fn a_ratio_that_drifts_is_told_though_ten_blocks_have_no_correlation_beyond_chan
     };
     let told = evidence(&drifting(-0.02), "autocorrelated");
     assert!(told.contains("go one way, by −") && told.contains("from the first to the last of 10"), "{told}");
-    // A trend that is there and moves no verdict.
+    // A real trend that does not affect a verdict.
     assert!(!found(&drifting(-0.0005)).contains(&"autocorrelated"));
 }
 
@@ -122,12 +122,13 @@ fn of_trials_of_one_slice_the_counts_of_100_ms_tell() {
     assert_eq!((found(&made(200)), found(&made(220))), (vec![], vec!["warm_up_inside"]));
 }
 
-/// Has the service be one process that used so much.
+/// Makes the service a single process with this CPU time.
 fn uses(slice: &mut Slice, cpu_ns: u64) {
     (slice.services[0].cpu_ns, slice.services[0].cpu_by_process_ns) = (cpu_ns, vec![cpu_ns]);
 }
 
-/// A run in which variants wait: so much of a core, this median response in ms, and throughput by Little's law.
+/// A run in which variants wait: with a share of a core, a median response time in ms, and throughput by
+/// Little's law.
 fn waiting(cores: f64, ms: [f64; 2]) -> Record {
     let mut maker = Maker::new(6);
     let mut record = maker.clean(Run::new(8, 0.001));
@@ -159,14 +160,14 @@ fn throughput_of_waiting_is_told_from_throughput_of_work() {
     let told = evidence(&waiting(0.3, [20.0, 12.0]), unsaturated);
     assert!(told.contains("0.300 of 1 core busy") && told.contains("each took 20.0 ms"), "{told}");
     assert_eq!(found(&waiting(0.75, [20.0, 12.0])), [""; 0], "what the host takes looks alike");
-    // Two processes on one processor are at its limit, though none is at its own.
+    // Two processes on one processor are at its limit, though neither is at its own.
     let mut shared = waiting(0.45, [20.0, 12.0]);
     for slice in given::slices(&mut shared) {
         let other = slice.services[0].clone();
         slice.services.push(record::ServiceUse { service: "proxy".into(), ..other });
     }
     assert_eq!(found(&shared), [""; 0]);
-    // A worker with one thread is at its limit, whatever else there is.
+    // A worker with one thread is at its limit, even with idle processors.
     let mut wide = waiting(0.95, [20.0, 12.0]);
     given::trials(&mut wide).for_each(|trial| trial.started.services[0].cpus = vec![0, 1, 2, 3]);
     assert_eq!(found(&wide), [""; 0]);
@@ -187,6 +188,9 @@ fn a_pause_that_both_make_is_told_instead() {
     assert_eq!(found(&waiting(0.1, [40.5, 41.5])), ["same_stall"]);
     assert_eq!(found(&waiting(0.1, [100.5, 100.4])), ["same_stall"], "a timer");
     assert_eq!(found(&over_streams(waiting(0.1, [40.5, 41.5]))), ["same_stall"]);
+    let mut by_cpu = waiting(0.1, [40.5, 41.5]);
+    by_cpu.header.plan.design.metric = Metric::CpuPerRequest;
+    assert_eq!(found(&by_cpu), [""; 0], "it changes no CPU time");
     let unsaturated = "service_not_saturated";
     assert_eq!(found(&waiting(0.1, [40.5, 30.0])), [unsaturated, unsaturated]);
     assert_eq!(found(&waiting(0.1, [73.0, 73.1])), [unsaturated, unsaturated], "a pause, and nobody's timer");
@@ -203,7 +207,7 @@ fn responses_that_are_counted_in_lockstep_are_told() {
         let findings = conclude(record).findings;
         findings.iter().filter(|finding| finding.check.name() == "throughput_in_steps").count()
     };
-    // Five of 100 ms in half a second, or four.
+    // Five responses of 100 ms in half a second, or four.
     assert_eq!(steps(&waiting(0.1, [100.5, 101.5])), 2);
     assert_eq!(steps(&over_streams(waiting(0.1, [100.5, 101.5]))), 2);
     assert!(evidence(&waiting(0.1, [100.5, 101.5]), "throughput_in_steps").contains("steps of 20 %"));
@@ -216,7 +220,7 @@ fn responses_that_are_counted_in_lockstep_are_told() {
     assert_eq!(steps(&spread), 0, "cut anywhere");
 }
 
-/// A run whose variant 1 asks for so many workers on so many processors, with work in such shares.
+/// A run whose variant 1 has the given workers, processors and shares of work.
 fn cluster(workers: Option<u32>, cpus: usize, shares: &[u64]) -> Record {
     let mut record = Maker::new(7).clean(Run::new(8, 0.01));
     for trial in given::trials_of(&mut record, 1) {

@@ -1,8 +1,8 @@
-//! Throughput: of services that wait it is what they do when nobody interrupts them, whatever their response times are like; of those that
-//! are at their limit it is judged per core-second.
+//! Throughput: for services that wait it is unbiased for any distribution of response times, and for services
+//! at their limit it is judged per core-second.
 
 use model::{Check, Metric};
-use proofload_analysis::{Grade, Outcome, conclude, per_core, waiting_variants};
+use proofload_analysis::{Grade, Outcome, conclude, per_core, ratios_by_block, series, waiting_variants};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use record::{Record, Slice, SliceKind};
@@ -14,8 +14,8 @@ const CONNECTIONS: u32 = 16;
 /// A distribution of response times, in seconds.
 type Draw = fn(&mut Pcg64) -> f64;
 
-/// Windows of so many seconds of a service that waits, as the engine counts them: all connections begin a window together, and what is in
-/// flight at its end is waited for.
+/// Simulates windows of a service that waits, as counted by the engine: all connections begin a window
+/// together, and responses in flight at its end are awaited.
 fn slice(turns: u32, window_s: f64, draw: Draw, random: &mut Pcg64) -> Slice {
     let mut slice = sound().blocks[0].trials[0].slices[0].clone();
     (slice.connections, slice.waits, slice.turns) = (CONNECTIONS, true, turns);
@@ -56,19 +56,21 @@ fn windows_of_few_responses_give_the_rate_of_long_ones() {
     ];
     let mut random = Pcg64::seed_from_u64(5);
     for (name, draw) in draws {
-        // Four responses of a connection to a window, and windows that cut responses anywhere.
+        // Four responses per connection in a window, and windows that cut responses at any point.
         for window_s in [0.020, 0.0237] {
             let slice = slice(20_000, window_s, draw, &mut random);
             let found = per_s(slice.throughput());
             assert!((found / 3200.0 - 1.0).abs() < 0.01, "{name}, {window_s} s: {found} a second");
         }
     }
-    // Counted in the windows, one that varies looks faster: its first responses come early, and what the end cuts off is paid for less.
+    // Counted by windows, a varying service looks faster: its first responses come early, and cut-off
+    // responses cost less.
     let counted = Slice { waits: false, ..slice(20_000, 0.020, draws[2].1, &mut random) };
     assert!(per_s(counted.throughput()) / 3200.0 > 1.05);
 }
 
-/// The kept record with services that had so much of their one core: in warm-ups, and each variant in measured slices.
+/// The stored record with services that used these shares of their one core: in warm-ups, and for each
+/// variant in measured slices.
 fn busy(warm_up: f64, measured: [f64; 2]) -> Record {
     let mut record = sound();
     (record.header.plan.design.looks, record.header.plan.design.per_core) = (plan::LookRule::EachBlock, true);
@@ -99,9 +101,12 @@ fn services_at_their_limit_are_judged_per_core_second() {
     assert!(per_core(&record) && (estimate.ratio * cpu.estimate.ratio - 1.0).abs() < 1e-9);
     let plain = found.per_second.as_ref().expect("it is shown").ratio;
     assert!((estimate.ratio / plain - 0.97 / 0.96).abs() < 0.002 && found.outcome == Outcome::Better);
+    let by_block = ratios_by_block(&series(&record), found);
+    let mean = by_block.iter().map(|ratio| ratio.ln()).sum::<f64>() / by_block.len() as f64;
+    assert!((mean - estimate.ratio.ln()).abs() < 1e-9, "the dots of a page are those of its interval");
     let said = |record: &Record| conclude(record).findings.iter().any(|one| one.check == Check::CoresDiffer);
     assert!(!said(&record), "one part in a hundred is no difference");
-    // Before the first block services are started for where they listen.
+    // Before the first block services are started to find their ports.
     let mut looked = record.clone();
     let mut before = looked.blocks[0].clone();
     (before.number, before.seconds) = (0, None);
@@ -122,7 +127,7 @@ fn services_with_time_to_spare_are_judged_by_the_clock() {
     }
 }
 
-/// The record of services that the plan confines to one core, and whose threads wanted so many.
+/// The record of services confined to one core, whose threads wanted these numbers of cores.
 fn confined(wanted: [f64; 2]) -> Record {
     let mut record = busy(0.97, [0.97, 0.97]);
     (record.header.plan.design.cpus, record.header.environment.cpus) = (plan::Cpus::Separate, 2);
@@ -148,7 +153,7 @@ fn confined_services_that_lack_cores_are_reported() {
     assert_eq!(found(&confined([2.1, 2.2])), [Grade::Warning]);
     assert_eq!(found(&confined([1.0, 2.1])), [Grade::Invalid]);
     let mut records = [confined([1.0, 2.1]), confined([1.0, 2.1])];
-    // All processors of the machine, and a core that others used.
+    // All processors of the machine, and a core used by others.
     records[0].header.environment.cpus = 1;
     trials(&mut records[1]).flat_map(|trial| &mut trial.slices).for_each(|slice| {
         slice.machine.strangers_cpu_ns = slice.counts.wall_ns();
@@ -156,14 +161,15 @@ fn confined_services_that_lack_cores_are_reported() {
     records.iter().for_each(|record| assert_eq!(found(record), []));
 }
 
-/// The variants that wait, if warm-ups of the first block used so much of their one core, and their threads waited so much for each other.
+/// The variants that wait, given the shares of one core used in warm-ups of the first block, and the time
+/// threads waited for each other.
 fn waiting(shares: [f64; 2], delay: f64) -> Vec<usize> {
     let mut record = busy(0.97, [0.97, 0.97]);
     for trial in &mut record.blocks[0].trials {
         let share = shares[trial.variant()];
         trial.slices.retain(|slice| slice.kind == SliceKind::WarmUp);
         let mut early = trial.slices[0].clone();
-        // Compiling.
+        // Compilation.
         early.counts.generator.cpu_ns.clear();
         trial.slices.insert(0, early);
         for slice in trial.slices.iter_mut().skip(1) {
@@ -183,10 +189,10 @@ fn waiting(shares: [f64; 2], delay: f64) -> Vec<usize> {
 #[test]
 fn variants_about_alike_are_measured_alike() {
     assert_eq!(waiting([0.3, 0.3], 0.0), [0, 1]);
-    // A little above and below the bound: two estimates of one throughput differ by a few per cent.
+    // Just above and below the bound: two estimates of the same throughput differ by a few per cent.
     assert_eq!(waiting([0.68, 0.72], 0.0), [0, 1]);
     assert_eq!(waiting([0.72, 0.75], 0.0), [0_usize; 0]);
     assert_eq!(waiting([0.3, 0.97], 0.0), [0]);
-    // Threads of a service that wait for each other are no sign that it is at its limit.
+    // Threads of a service that wait for each other do not show that it is at its limit.
     assert_eq!(waiting([0.6, 0.6], 0.35), [0, 1]);
 }

@@ -1,4 +1,5 @@
-//! Tunings of simulated services of which the truth is known: few worlds of what the example counts by the thousand.
+//! Tunings of simulated services with known effects: a few of the cases that the example runs by the
+//! thousand.
 
 #[path = "../../examples/simulated_tune/world.rs"]
 mod world;
@@ -79,7 +80,8 @@ fn levels_are_raced_by_the_figure_that_settings_are_screened_by() {
         let figures = step.rows.iter().map(|row| Some(figures(row[0]))).collect();
         tuning.take(Outcome::Measured(figures, block_s), spent_s);
     }
-    // Per core-second, the first costs less; more requests a second are made of processors that the load generator leaves.
+    // Per core-second, the first costs less. The higher request rate comes from processors that the load
+    // generator leaves idle.
     assert!(tuning.per_core());
     assert_eq!((tuning.chosen, tuning.won), (vec![1], vec![Some(1)]));
 }
@@ -107,7 +109,7 @@ fn a_confirmation_may_take_what_is_left_for_it_and_no_more() {
             let left_s = tuning.left_s() / f64::from(2 - confirmations);
             assert!(step.seconds < step.most_s && step.most_s <= left_s, "{step:?}, {left_s} s are left");
             confirmations += 1;
-            // It takes all that it may.
+            // The step takes its maximum duration.
             spent_s += step.most_s;
             let metric = if confirmations == 1 { Metric::Throughput } else { Metric::P99 };
             Outcome::Confirmed(Some(vec![(metric, Known { ratio: 1.05, low: 1.04, high: 1.06 })]))
@@ -125,8 +127,8 @@ fn a_confirmation_may_take_what_is_left_for_it_and_no_more() {
     assert!(spent_s <= 600.0, "{spent_s} s");
 }
 
-/// A tuning of five settings of which the first helps, and the second and the fourth do not start together; and once a row does not start
-/// by chance.
+/// A tuning of five settings. The first helps, and the second and fourth do not start together. One row fails
+/// to start by chance.
 #[test]
 fn settings_that_do_not_start_together_cost_one_of_them_and_not_the_tuning() {
     let of = |name: &str| Level { name: name.into(), changes: Vec::new() };

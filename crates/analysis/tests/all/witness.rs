@@ -1,4 +1,5 @@
-//! What variants really are: each fault planted into the sound record is found by its check, and what only looks like one is not.
+//! Tests of what variants really are: each fault planted into the sound record is found by its check, and
+//! near misses are not.
 
 use std::collections::BTreeMap;
 
@@ -46,12 +47,13 @@ fn field(name: &str, value: &str) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
-/// Has a variant be expected to send a coding.
+/// Makes a variant declare a content coding.
 fn declare_gzip(record: &mut Record, index: usize) {
     variant(record, index).expect.headers = [("content-encoding".to_owned(), vec!["gzip".to_owned()])].into();
 }
 
-/// The sound record with all that can be seen of a variant: level 0 runs with MODE=a, level 1 with MODE=b, and they are as they were asked.
+/// The sound record with all observations of a variant. Level 0 runs with MODE=a and level 1 with MODE=b, as
+/// configured.
 fn sound() -> Record {
     let mut record = crate::given::sound();
     for (variant, mode) in ["a", "b"].into_iter().enumerate() {
@@ -91,7 +93,7 @@ fn variant(record: &mut Record, index: usize) -> &mut Variant {
     &mut record.header.plan.variants[index]
 }
 
-/// Has the plan start both alike.
+/// Makes the plan start both variants in the same way.
 fn alike(record: &mut Record) {
     let service = variant(record, 0).services.clone();
     variant(record, 1).services = service;
@@ -109,7 +111,7 @@ fn a_sound_record_that_tells_all_has_no_finding() {
     assert_eq!(found(&same), [], "the plan itself starts them alike: a calibration");
 }
 
-/// Level 1 is to be compressed, and no response is.
+/// Level 1 should be compressed, but no response is.
 fn uncompressed(record: &mut Record) {
     declare_gzip(record, 1);
     each(record, 1, |slice| {
@@ -141,7 +143,7 @@ fn compression_that_was_declared_and_not_negotiated_voids_and_is_said_once() {
     witnesses(&mut record, 1).for_each(|witness| witness.decoded_bytes = Some(1024));
     assert!(found(&record).iter().any(|found| found.0 == "treatment_not_applied"));
 
-    // Before any load the first answer is enough.
+    // Before any load the first response is enough.
     record.blocks.truncate(1);
     record.blocks[0].seconds = None;
     trials_of(&mut record, 1).for_each(|trial| trial.slices.clear());
@@ -170,7 +172,8 @@ fn a_variable_that_did_not_arrive_is_found_in_the_process_that_serves() {
         (Some("no MODE (node server.js, pid 7)"), |process| drop(process.environment.remove("MODE"))),
         (Some("MODE=bb "), |process| drop(process.environment.insert("MODE".into(), "bb".into()))),
         (Some("TEXT={{x "), |process| drop(process.environment.insert("TEXT".into(), "{{x".into()))),
-        // It says nothing of variables: another environment, or a title written over it.
+        // The process proves nothing about variables: a different environment, or one overwritten by its
+        // title.
         (None, |process| (process.marked, process.environment) = (false, BTreeMap::new())),
         (None, |process| drop(process.environment.insert("MODE".into(), "c:b".into()))),
         (None, |process| drop(process.environment.insert("PORT".into(), "80".into()))),
@@ -236,7 +239,7 @@ fn variants_alike_in_all_that_was_seen_are_told_unless_the_plan_starts_them_alik
         let mut record = sound();
         alike(&mut record);
         command(&mut record, 1).command = ["./start.sh", "fast"].map(str::to_owned).into();
-        // As alike as two copies come out.
+        // As similar as two copies.
         let cost = |slice: &mut Slice| slice.services[0].cpu_ns as f64 / slice.counts.successful as f64;
         let costs: Vec<f64> = slices_of(&mut record, 0).map(cost).collect();
         for (slice, cost) in slices_of(&mut record, 1).zip(costs) {
@@ -255,7 +258,7 @@ fn variants_alike_in_all_that_was_seen_are_told_unless_the_plan_starts_them_alik
         },
         |record| witnesses(record, 1).for_each(|witness| witness.headers[0].1 = "text/html".into()),
         |record| starts(record, 1).for_each(|started| started.services[0].processes.clear()),
-        // What a shell sets cannot be seen.
+        // Limits set by a shell are not visible.
         |record| command(record, 1).command = vec!["sh".into(), "-c".into(), "ulimit -n 99; x".into()],
     ];
     for (number, plant) in silent.into_iter().enumerate() {
@@ -319,7 +322,8 @@ fn different_answers_to_one_request_are_graded_by_what_the_plan_says_of_them() {
     };
     assert_eq!(graded(other_hash, of_its_own), [], "each process says something of its own");
 
-    // Of two requests, whichever comes first: one with another content as long, and one with a shorter.
+    // Two requests in either order: one with different content of the same length, and one with shorter
+    // content.
     let second: Plant = |record| {
         for index in [0, 1] {
             let requests = &mut variant(record, index).load.requests;
@@ -338,7 +342,8 @@ fn different_answers_to_one_request_are_graded_by_what_the_plan_says_of_them() {
     assert_eq!(graded(second, first_and_second), void);
 }
 
-/// Has each trial of a variant end with these contents of POST /, of so many bytes each, instead of looks before the load.
+/// Replaces responses before the load: each trial of a variant ends with these contents of POST /, with these
+/// sizes.
 fn sample(record: &mut Record, index: usize, contents: &[(&str, u64)]) {
     for trial in trials_of(record, index) {
         trial.started.witnesses.clear();
@@ -425,7 +430,7 @@ fn fewer_bytes_on_the_wire_are_no_other_work_where_a_declared_coding_explains_th
     };
     assert_eq!(found(&coded(true)), []);
     assert_eq!(found(&coded(false)), [("different_bodies", Warning)], "nobody asked for it");
-    // What was seen before the load is not what the load got.
+    // The responses before the load differ from those during the load.
     let mut record = coded(true);
     each(&mut record, 1, |slice| slice.counts.body_bytes /= 2);
     assert_eq!(found(&record), [("different_bodies", Warning)]);
@@ -471,7 +476,7 @@ fn a_profiler_is_found_in_a_command_and_in_variables_and_what_resembles_one_is_n
     assert!(with(node, &[("JAVA_TOOL_OPTIONS", "-XX:StartFlightRecording")]));
     assert!(!with(node, &[("NODE_OPTIONS", "--max-old-space-size=99"), ("NODE_V8_COVERAGE", "")]));
 
-    // What it costs is a question too; what all have is none.
+    // The cost of a profiler can be the question, unless all variants have one.
     let mut record = sound();
     let profiled = ["node", "--cpu-prof", "server.js"].map(str::to_owned);
     processes(&mut record, 1).for_each(|process| process.command = profiled.join(" "));

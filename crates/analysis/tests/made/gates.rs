@@ -1,4 +1,4 @@
-//! Simulated runs with a gate, each ended as the lab ends it: how often a limit is broken, kept and open.
+//! Simulated runs with a gate, each ended as in the lab: how often a limit fails, passes and is inconclusive.
 
 use plan::GateEntry;
 use proofload_analysis::{Ruling, conclude, gated, limits_settled, rule};
@@ -6,19 +6,19 @@ use record::{EndReason, Ended, Record};
 
 use super::{Maker, Run};
 
-/// What is simulated.
+/// Parameters of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Course<'a> {
-    /// At which the last look is taken.
+    /// Number of blocks at the last look.
     pub blocks: u32,
     /// Standard deviation of log throughput between processes.
     pub between: f64,
-    /// Of the candidate's throughput: −0.03 is 3 % less.
+    /// True change of the candidate's throughput: −0.03 is 3 % less.
     pub true_change: f64,
     pub limit: &'a str,
 }
 
-/// Shares of all runs, and the blocks they took on average.
+/// Shares of all runs, and their average number of blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
     pub broken: f64,
@@ -53,14 +53,14 @@ impl Course<'_> {
         ended.expect("the last look ends it")
     }
 
-    /// What it came to, if the run ends at this look.
+    /// The result, if the run ends at this look.
     fn at(&self, record: &Record, blocks: u32) -> Option<(Ruling, u32)> {
         let mut record = record.clone();
         record.blocks.truncate(blocks as usize);
         let reason = if blocks == self.blocks { EndReason::BudgetSpent } else { EndReason::Decided };
         record.ended = Some(Ended { reason, seconds: 1.0 });
         let mut conclusion = conclude(&record);
-        // The checks are another matter, and here and there one speaks of noise.
+        // Findings are removed, because checks occasionally report noise.
         conclusion.findings.clear();
         let ends = conclusion.is_decided() && limits_settled(&record, &conclusion);
         let gate = gated(&record, &conclusion, &record.header.plan.gate);

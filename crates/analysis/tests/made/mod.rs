@@ -1,8 +1,9 @@
-//! Records of runs that never were, drawn from a seed: clean ones on a noisy machine, and the same with something the matter.
+//! Simulated records, drawn from a seed: clean runs on a noisy machine, and runs with a planted problem.
 //!
-//! Made of the kept sound record's header and of one of its slices. Shared by a test and by the example that makes tables.
+//! Made from the header of the stored sound record and one of its slices. Shared by a test and by the example
+//! that makes tables.
 
-// Each of the programs that include this file uses a part of it.
+// Each program that includes this file uses only a part of it.
 #![allow(dead_code)]
 
 pub mod gates;
@@ -20,13 +21,13 @@ const PER_S: f64 = 2000.0;
 const SLICE_S: f64 = 0.5;
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// What a run is like; spreads are standard deviations of log throughput.
+/// Parameters of a run. Spreads are standard deviations of log throughput.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     pub blocks: u32,
     pub variants: usize,
     pub slices: usize,
-    /// What the variants of a block share.
+    /// Variation common to the variants of a block.
     pub machine: f64,
     pub between: f64,
     pub within: f64,
@@ -38,19 +39,19 @@ impl Run {
     }
 }
 
-/// Where in a run a slice is.
+/// Position of a slice in a run.
 #[derive(Clone, Copy, Debug)]
 pub struct At {
-    /// From 1.
+    /// Number of the block, from 1.
     pub block: u32,
     pub variant: usize,
-    /// Place in the order of its block, from 0 to 1.
+    /// Position in the order of its block, from 0 to 1.
     pub place: f64,
-    /// Within its trial, from 0 to 1.
+    /// Position within its trial, from 0 to 1.
     pub time: f64,
 }
 
-/// What is the matter with a run, the check that is to see it, and how one is made that has so much of it.
+/// Name of a problem, the check that must find it, and a function that makes a run with a given amount of it.
 pub type Plant = (&'static str, &'static str, fn(&mut Maker, Run, f64) -> Record);
 
 pub const PLANTS: [Plant; 6] = [
@@ -72,7 +73,7 @@ pub const PLANTS: [Plant; 6] = [
     ("neighbours alike", "autocorrelated", Maker::alike),
 ];
 
-/// The kept sound record.
+/// Opens the stored sound record.
 pub fn sound() -> Record {
     record::open(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1")))
         .expect("the kept record opens")
@@ -96,7 +97,7 @@ impl Maker {
         self.planted(run, |_| 0.0)
     }
 
-    /// A run whose log throughput has something added to it that depends on where the slice is.
+    /// Makes a run with an addition to its log throughput that depends on the position of the slice.
     pub fn planted(&mut self, run: Run, added: impl Fn(At) -> f64) -> Record {
         let mut record = self.template.clone();
         self.variants(&mut record, run.variants);
@@ -105,7 +106,7 @@ impl Maker {
         record
     }
 
-    /// One whose blocks' ratios of variant 1 to the others resemble their neighbours', so much (AR(1)).
+    /// Makes a run in which the blocks' ratios of variant 1 to the others are autocorrelated (AR(1)).
     pub fn alike(&mut self, run: Run, correlation: f64) -> Record {
         let mut state = self.noise.normal();
         let next = |_| {
@@ -160,7 +161,7 @@ impl Maker {
             (ended.block, ended.variant) = (at.block, at.variant);
         }
         let luck = machine + self.noise.normal() * run.between;
-        // A heap that fills at first and is collected now and then.
+        // A heap that grows at first and is collected now and then.
         let (base, fills) = (80.0 + 5.0 * self.noise.normal(), 20.0 + 5.0 * self.noise.normal());
         let slices = (0..run.slices).map(|index| {
             let time = index as f64 / (run.slices.max(2) as f64 - 1.0);
@@ -179,19 +180,19 @@ impl Maker {
     }
 }
 
-/// A service that was started on so many processors, and asked for so many workers.
+/// Creates a service with a number of processors and of workers.
 pub fn service_of(cpus: usize, workers: Option<u32>) -> ServiceStarted {
     let cpus = (0..cpus).collect();
     ServiceStarted { service: "api".into(), pid: 1, port: 1, cpus, workers, ..ServiceStarted::default() }
 }
 
-/// A process that is at its limit.
+/// Use of a process at its limit.
 fn used(slice: &Slice, rss_bytes: u64) -> ServiceUse {
     let cpu_ns = (slice.counts.window_ns + slice.counts.drain_ns) * 98 / 100;
     ServiceUse { cpu_ns, rss_bytes, cpu_by_process_ns: vec![cpu_ns], ..slice.services[0].clone() }
 }
 
-/// Has a slice give so many good responses.
+/// Sets the number of good responses in a slice.
 pub fn give(slice: &mut Slice, responses: u64) {
     let per = slice.counts.body_bytes / slice.counts.responses.max(1);
     let counts = &mut slice.counts;
@@ -211,7 +212,7 @@ pub fn slices(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut 
     trials(record, variant).flat_map(|trial| &mut trial.slices)
 }
 
-/// Has the memory of a variant's services grow by so many MiB over each trial, evenly.
+/// Makes the memory of a variant's services grow evenly by this number of MiB over each trial.
 pub fn leak(record: &mut Record, variant: usize, mib: f64) {
     for trial in trials(record, variant) {
         let last = trial.slices.len().max(2) as f64 - 1.0;

@@ -1,4 +1,4 @@
-//! What explaining asks of the disk: source maps and versions where they are, and nothing from where a record does not lie.
+//! File access of explanations: source maps and versions where they exist, and nothing outside of a record.
 
 use std::fs;
 
@@ -19,12 +19,12 @@ fn a_record_that_names_files_outside_of_it_gets_none() {
     for path in ["../secret", "/etc/hostname", "", "a/../../secret"] {
         assert!(files.file(path).is_err_and(|error| error.contains("outside")), "{path}");
     }
-    // What never ends, or waits for somebody who writes, is not read.
+    // Endless files, and pipes without a writer, are not read.
     let pipe = folder.path().join("record/pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
     assert!(files.file("pipe").is_err_and(|error| error.contains("a pipe, not a file")));
     assert_eq!(files.source_map("/dev/zero"), None);
-    // By a link as little.
+    // Nor through a link.
     std::os::unix::fs::symlink(folder.path(), folder.path().join("record/profiles")).expect("a link");
     assert!(files.file("profiles/secret").is_err_and(|error| error.contains("leads out")));
 }
@@ -50,7 +50,7 @@ fn versions_and_source_maps_are_found_where_scripts_say() {
     let files = Files::of(folder.path());
     let version = files.version(&folder.path().display().to_string());
     assert_eq!((version.as_deref(), files.version("relative")), (Some("1.2.3"), None));
-    // Each with the file that it stands in.
+    // Each with the file that contains it.
     for (script, map, at) in [
         ("app.js", "{\"version\":3}", "app.js.map"),
         ("inline.js", "{\"version\":3,\"inline\":1}", "inline.js"),

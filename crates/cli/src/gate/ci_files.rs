@@ -1,4 +1,4 @@
-//! That the files people copy into their CI are YAML, and name commands and flags that there are.
+//! The files that users copy into their CI are valid YAML, and contain existing commands and flags.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ const WORKFLOWS: [&str; 2] = [
     include_str!("../../../../.github/workflows/release.yml"),
 ];
 
-/// What lies below these keys.
+/// The value below these keys.
 fn below<'a>(yaml: &'a Yaml<'_>, keys: &[&str]) -> &'a Yaml<'a> {
     keys.iter().fold(yaml, |yaml, key| yaml.as_mapping_get(key).unwrap_or_else(|| panic!("no {key}")))
 }
@@ -41,7 +41,7 @@ fn texts<'a>(yaml: &'a Yaml<'_>, found: &mut Vec<&'a str>) {
     }
 }
 
-/// Commands of a script as verb and flags; flags that are gathered for later are those of `run`.
+/// Commands of a script as verb and flags. Flags that are collected in variables belong to `run`.
 fn commands(script: &str) -> Vec<(String, Vec<String>)> {
     let script = script.replace("\\\n", " ");
     let mut found = Vec::new();
@@ -62,7 +62,7 @@ fn commands(script: &str) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// Verbs that were seen, once all of their flags are known ones.
+/// Verbs of the scripts, after checking that all of their flags exist.
 fn check(scripts: &[&str]) -> BTreeSet<String> {
     let cli = crate::Cli::command();
     let mut verbs = BTreeSet::new();
@@ -93,7 +93,8 @@ fn the_actions_run_commands_that_exist() {
     }
 }
 
-/// Proofload's own process has none of them either while services run, but for tokens, which `{env.NAME}` may name.
+/// Proofload's process does not have these variables either while services run, except for tokens, which
+/// `{env.NAME}` may refer to.
 #[test]
 fn the_gate_hides_the_runners_files() {
     let is_token = |name: &&str| name.ends_with("TOKEN") || name.starts_with("CI_");
@@ -114,14 +115,14 @@ fn actions_of_others_are_pinned() {
     }
 }
 
-/// The blocks of YAML in the page: the workflow, that for forks, and GitLab's.
+/// The YAML blocks in the page: the workflow, the one for forks, and GitLab's.
 fn blocks() -> [Yaml<'static>; 3] {
     let blocks = PAGE.split("```yaml\n").skip(1).filter_map(|rest| rest.split("\n```").next());
     let blocks: Vec<Yaml<'_>> = blocks.map(parsed).collect();
     blocks.try_into().unwrap_or_else(|found: Vec<_>| panic!("{} blocks of YAML", found.len()))
 }
 
-/// Checks that a job uses this action of ours with inputs that it has.
+/// Checks that a job uses this action of ours with existing inputs.
 fn check_inputs(job: &Yaml<'_>, action: usize) {
     let name = ["/proofload@", "/proofload/verdict@"][action];
     let is_ours = |step: &&Yaml<'_>| {

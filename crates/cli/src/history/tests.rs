@@ -1,4 +1,4 @@
-//! Times that are typed; and what is gathered follows what lies there, whatever became of summaries.
+//! Parsing of times. The collected records match the folder, regardless of summaries.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use super::*;
 
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1");
 
-/// A folder with copies of the kept record, each made a day after the one before.
+/// A folder with copies of the stored record, each made a day after the previous one.
 struct Shelf(tempfile::TempDir);
 
 impl Shelf {
@@ -54,7 +54,7 @@ fn names(gathered: &Gathered) -> Vec<&str> {
 fn what_is_new_changed_or_gone_is_followed_and_nothing_else_is_read() {
     let shelf = Shelf::of(&["b", "a", "größe"]);
     fs::create_dir(shelf.path("no-record")).expect("a folder");
-    // What older versions left beside the records is nobody's business.
+    // Files of older versions beside the records are ignored.
     fs::write(shelf.path("history.sqlite"), "SQLite format 3").expect("a file");
     let first = shelf.gathered();
     assert_eq!((names(&first), first.read), (vec!["b", "a", "größe"], 3));
@@ -67,7 +67,7 @@ fn what_is_new_changed_or_gone_is_followed_and_nothing_else_is_read() {
 
     shelf.add("c", 9);
     fs::remove_dir_all(shelf.path("a")).expect("it goes");
-    // Without an end, as while a run goes on.
+    // Without an end, as in a run in progress.
     shelf.edit("b", "events.jsonl", |events| {
         events[..events.rfind("{\"ended\"").expect("it ended")].to_owned()
     });
@@ -141,7 +141,7 @@ fn a_summary_that_is_damaged_or_of_another_version_is_made_again() {
 #[test]
 fn where_no_summary_can_be_kept_everything_is_read_and_that_is_told() {
     let shelf = Shelf::of(&["a", "b"]);
-    // Whoever is root may write anywhere, but not a file over a folder.
+    // Root may write anywhere, but cannot replace a folder by a file.
     fs::create_dir(shelf.path("a").join(record::SUMMARY)).expect("a folder in its place");
     fs::set_permissions(shelf.path("a"), fs::Permissions::from_mode(0o555)).expect("it is ours");
     for read in [2, 1] {

@@ -1,6 +1,7 @@
-//! The live view as lines of text with styles: from a state and the size of a terminal to what stands on it. Pure.
+//! The live view as styled lines: maps a state and the size of a terminal to its contents. Pure.
 //!
-//! Whatever does not fit is cut or counted, the most telling kept longest: where the run is, comparisons, variants.
+//! Contents that do not fit are truncated or counted. The most important parts are kept longest: the position
+//! of the run, comparisons, variants.
 
 use analysis::{Comparison, Outcome};
 use anstyle::{AnsiColor, Style};
@@ -10,21 +11,21 @@ use unicode_width::UnicodeWidthStr;
 use super::screen::Shown;
 use super::{PERCENT, State, Trace};
 
-/// From this height on parts have an empty line between them.
+/// From this height on, parts are separated by empty lines.
 const AIRY_ROWS: usize = 18;
-/// Steal below this share is not worth a line.
+/// Steal below this share is not shown.
 const STEAL_TOLD: f64 = 0.05;
-/// From this width on the time is drawn as a bar, too.
+/// From this width on, the time is also drawn as a bar.
 const TIME_BAR_FROM: usize = 72;
-/// From this width on a comparison has all in one line.
+/// From this width on, a comparison takes one line.
 const ONE_LINE_FROM: usize = 96;
-/// Columns of a label, and of a name, at the most.
+/// Maximum width of a label and of a name.
 const NAME_MAX: usize = 40;
-/// Columns of an interval's drawing, with a middle.
+/// Width of an interval's drawing, odd to have a middle.
 const AXIS: usize = 25;
-/// Columns of a figure: `1,230,000/s`.
+/// Width of a figure: `1,230,000/s`.
 const FIGURE: usize = 11;
-/// Columns of a sparkline.
+/// Width of a sparkline.
 const SPARK: std::ops::RangeInclusive<usize> = 6..=24;
 
 const PLAIN: Style = Style::new();
@@ -35,23 +36,23 @@ const BAD: Style = AnsiColor::Red.on_default();
 const GOOD: Style = AnsiColor::Green.on_default();
 const CYAN: Style = AnsiColor::Cyan.on_default();
 
-/// A part of a line, and how it looks.
+/// A part of a line, and its style.
 pub type Span = (String, Style);
 pub type Line = Vec<Span>;
 
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
     pub state: &'a State,
-    /// What the user wants to see, and to be done.
+    /// The user's choices.
     pub shown: &'a Shown,
-    /// The last lines of the services' logs, where they are shown.
+    /// The last lines of the services' logs, if they are shown.
     pub logs: &'a [String],
-    /// Seconds since the state took in its last update.
+    /// Seconds since the last update of the state.
     pub since_s: f64,
 }
 
-/// Draws a view for a terminal of so many columns and rows: as many lines as are needed, at most one less than the terminal has rows, and
-/// none in the last column: what is written there wraps on some terminals.
+/// Draws a view for a terminal of `columns` and `rows`. It has at most one line less than the terminal, and
+/// leaves the last column empty, because text in it wraps on some terminals.
 pub fn draw(frame: Frame<'_>, columns: u16, rows: u16) -> Vec<Line> {
     let width = usize::from(columns.saturating_sub(1)).max(1);
     let mut lines = lines(frame, width, usize::from(rows.saturating_sub(1)).max(1));
@@ -59,7 +60,7 @@ pub fn draw(frame: Frame<'_>, columns: u16, rows: u16) -> Vec<Line> {
     lines
 }
 
-/// Leaves as much of a line as so many columns hold, and nothing that moves a cursor.
+/// Truncates a line to the available columns, and removes control characters.
 fn clip(line: &mut Line, mut room: usize) {
     for (text, _) in &mut *line {
         text.retain(|letter| !letter.is_control());
@@ -68,7 +69,7 @@ fn clip(line: &mut Line, mut room: usize) {
         }
         room -= text.width();
     }
-    // Blanks at the end would wrap in a window that gets narrower.
+    // Trailing spaces would wrap in a window that gets narrower.
     if let Some((text, _)) = line.last_mut() {
         text.truncate(text.trim_end().len());
     }
@@ -92,7 +93,7 @@ fn lines(frame: Frame<'_>, width: usize, height: usize) -> Vec<Line> {
         head.push(Line::new());
     }
     head.extend(foot);
-    // The keys stay, whatever else has to go.
+    // The line with the keys always stays.
     head.truncate(height.saturating_sub(1));
     head.push(keys(shown, width));
     head
@@ -104,7 +105,7 @@ fn title(state: &State, width: usize) -> Line {
     vec![span(name, BOLD), span("  ", PLAIN), span(cut(&question, room), FAINT)]
 }
 
-/// Which block, how long it took, how long it may still take; and the time once more as a bar, where there is room.
+/// The current block, the time passed and the time left. With enough room, the time is also a bar.
 fn place(frame: Frame<'_>, width: usize) -> Line {
     let (elapsed_s, left_s) = frame.state.times(frame.since_s);
     let text = super::position(frame.state, frame.since_s);
@@ -123,7 +124,7 @@ fn doing(frame: Frame<'_>) -> Line {
     }
 }
 
-/// What is wrong, in lines of its own; that nothing is, in one.
+/// Problems, one line each, or one line if there are none.
 fn alerts(state: &State) -> Vec<Line> {
     let alert = |name, text, style| vec![span(name, FAINT), span(text, style)];
     let mut lines = Vec::new();
@@ -142,7 +143,7 @@ fn alerts(state: &State) -> Vec<Line> {
     lines
 }
 
-/// What is shown only when it is asked for: help, logs.
+/// Parts that are only shown on request: help, logs.
 fn extra(frame: Frame<'_>, height: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     if frame.shown.help {
@@ -160,7 +161,7 @@ fn extra(frame: Frame<'_>, height: usize) -> Vec<Line> {
     lines
 }
 
-/// What each key does, in lines that the narrowest terminal has room for.
+/// Functions of the keys, in lines that fit the narrowest terminal.
 const HELP: [(&str, &str); 5] = [
     ("q, s", "stop early with what there is, as Ctrl-C does: the"),
     ("", "record is closed and the report printed; once more"),
@@ -179,8 +180,8 @@ fn keys(shown: &Shown, width: usize) -> Line {
     keys.into_iter().flat_map(key).collect()
 }
 
-/// Comparisons with their intervals, and variants with what their slices gave, as far as so many lines have room: the first comparisons,
-/// the variants measured last, and how many more there are.
+/// Comparisons with their intervals, and variants with the results of their slices, as far as they fit: the
+/// first comparisons, the most recently measured variants, and the number of others.
 fn body(state: &State, width: usize, room: usize) -> [Vec<Line>; 2] {
     let each = if width >= ONE_LINE_FROM { 1 } else { 2 };
     let widest = state.comparisons().map(|(label, _)| label.width()).max().unwrap_or(0).min(NAME_MAX);
@@ -207,7 +208,7 @@ fn body(state: &State, width: usize, room: usize) -> [Vec<Line>; 2] {
     if variants.len() > room {
         let fit = room.saturating_sub(2).min(state.variants.len());
         let mut row = 0..;
-        // The heading, and in their own order those measured last.
+        // The heading, and the most recently measured variants in their own order.
         variants.retain(|_| match row.next() {
             Some(0) | None => fit > 0,
             Some(row) => state.latest[..fit].contains(&(row - 1)),
@@ -222,7 +223,7 @@ fn more(number: usize, what: &str) -> Line {
     vec![span(format!("and {more}, which this terminal has no room for"), FAINT)]
 }
 
-/// A comparison in one line, or in two where it is narrow: label, drawing, words.
+/// A comparison in one line, or in two if it is narrow: label, drawing, words.
 fn comparison(
     state: &State,
     label: &str,
@@ -257,7 +258,7 @@ fn style(outcome: Outcome, drawn: Option<Drawn>, withheld: bool) -> Style {
     }
 }
 
-/// What the interval says, for who does not see colours, in so many columns.
+/// The state of the interval in words, for users who do not see colours, within a width.
 fn standing(comparison: &Comparison, room: usize) -> Option<&'static str> {
     comparison.estimate?;
     let words: &[&str] = match comparison.outcome {
@@ -270,10 +271,10 @@ fn standing(comparison: &Comparison, room: usize) -> Option<&'static str> {
     words.iter().find(|words| words.width() <= room).copied()
 }
 
-/// What stands on an axis of ratios: a ratio, with its interval once there is one.
+/// A ratio on an axis, with its interval once there is one.
 type Drawn = (f64, Option<(f64, f64)>);
 
-/// `None` where there is nothing yet, or nothing that may be shown.
+/// `None` if there is no ratio yet, or none may be shown.
 fn drawn(state: &State, comparison: &Comparison) -> Option<Drawn> {
     if comparison.outcome.has_no_ratio() || state.is_withheld() {
         return None;
@@ -283,9 +284,9 @@ fn drawn(state: &State, comparison: &Comparison) -> Option<Drawn> {
     estimate.or(ratio.map(|ratio| (ratio, None)))
 }
 
-/// The axis of ratios around 1, `width` columns of it (an odd number has a middle): the margin on both sides, and what is drawn on
-/// it. The axis is logarithmic, and reaches two, four, eight, … margins to either side: as far as it must, so that an interval that
-/// tightens is seen to, until it lies within the margin.
+/// The axis of ratios around 1 with a width of `width` columns (an odd number has a middle): the margin on
+/// both sides, and the ratio. The axis is logarithmic, and extends two, four, eight, … margins to both sides,
+/// as far as necessary, so that a narrowing interval is visible until it is within the margin.
 fn axis(drawn: Option<Drawn>, margin: f64, width: usize, style: Style) -> Vec<Span> {
     let margin = margin.max(1e-4).ln_1p();
     let point = drawn.map(|(ratio, _)| ratio.ln());
@@ -318,16 +319,16 @@ fn axis(drawn: Option<Drawn>, margin: f64, width: usize, style: Style) -> Vec<Sp
     (0..width).map(cell).collect()
 }
 
-/// How the variants' table is laid out.
+/// Layout of the variants' table.
 struct Table {
     name: usize,
     spark: usize,
     /// Whether there is room for the times beside the rates.
     both: bool,
-    /// Which quantile is shown, in per cent.
+    /// The quantile that is shown, in per cent.
     percent: f64,
     open_loop: bool,
-    /// Whether figures are withheld, because they tell who is ahead.
+    /// Whether figures are withheld, because they show which variant leads.
     withheld: bool,
 }
 
@@ -335,7 +336,7 @@ impl Table {
     fn of(state: &State, width: usize) -> Table {
         let longest = state.variants.iter().map(|trace| trace.name.width()).max().unwrap_or(0);
         let longest = longest.max("variant".len()).min(NAME_MAX);
-        // Name, then twice: two blanks, a sparkline, a figure.
+        // Name, then twice: two spaces, a sparkline, a figure.
         let rest = |columns: usize| width.saturating_sub(longest.min(width / 3) + columns * (2 + FIGURE));
         let both = rest(2) / 2 >= *SPARK.start();
         let columns = if both { 2 } else { 1 };
@@ -373,8 +374,8 @@ impl Table {
     }
 }
 
-/// The quantile of times that is shown: in closed loop the median; in open loop the highest that all slices so far have enough
-/// requests for.
+/// The quantile of times that is shown: the median in closed loop. In open loop the highest for which all
+/// slices so far have enough requests.
 fn percent(state: &State) -> f64 {
     let slices = || state.variants.iter().flat_map(|trace| &trace.slices);
     let known = |percent: &f64| slices().all(|slice| slice.requests == 0 || slice.us(*percent).is_some());
@@ -382,8 +383,8 @@ fn percent(state: &State) -> f64 {
     highest.filter(|_| state.record.is_open_loop()).unwrap_or(PERCENT[0])
 }
 
-/// The last figures as small bars, the newest on the right. The lowest and highest shown are the ends of the scale, but never less
-/// than a tenth apart: what is steady looks steady.
+/// The last figures as small bars, the newest on the right. The scale extends from the lowest to the highest,
+/// but at least over a tenth, so that steady values look steady.
 fn sparkline(values: &[Option<f64>], width: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let shown = &values[values.len().saturating_sub(width)..];
@@ -407,12 +408,12 @@ fn span(text: impl Into<String>, style: Style) -> Span {
     (text.into(), style)
 }
 
-/// A text with blanks behind it, up to so many columns.
+/// Pads text with spaces to a width.
 fn padded(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
-/// A text in at most so many columns; what is cut off is shown to be.
+/// Truncates text to a width, with a mark at the end.
 fn cut(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();

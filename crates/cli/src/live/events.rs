@@ -1,7 +1,7 @@
-//! A run as events for other programs: one JSON object a line, versioned, as docs/events.md tells.
+//! A run as events for other programs: one JSON object per line, versioned, as documented in docs/events.md.
 //!
-//! What the record keeps is told in its own types where they fit a line. Lines go out from a thread of their own: whoever reads slowly, or
-//! not any more, holds nothing up.
+//! Data of the record is sent in its own types if these fit a line. A separate thread writes the lines, so
+//! that a slow or closed reader blocks nothing.
 
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
@@ -21,27 +21,27 @@ use services::Preparing;
 
 use super::{Figures, SliceQuantile, State};
 
-/// Version of this form; events and fields may be added within a version, never renamed or removed.
+/// Version of this format. Events and fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
 
 /// One line.
 #[derive(Serialize, JsonSchema)]
 pub struct Line {
-    /// Version of this form, in the first line.
+    /// Version of this format, in the first line.
     #[serde(skip_serializing_if = "Option::is_none")]
     events_version: Option<u32>,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     what: What,
-    /// Seconds since the run began.
+    /// Seconds since the start of the run.
     elapsed_s: f64,
 }
 
-/// What happened. Ratios are candidate over baseline, shares are parts of 1.
+/// The event. Ratios are candidate over baseline, shares are parts of 1.
 #[derive(Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum What {
-    /// The run begins; always the first line.
+    /// The run begins. Always the first line.
     Started {
         /// Version of Proofload.
         proofload: String,
@@ -57,189 +57,192 @@ pub enum What {
         budget_s: f64,
         /// The smallest relative difference that matters.
         margin_share: f64,
-        /// Metrics that get a verdict, the first deciding how much is measured.
+        /// Metrics that get a verdict. The first one determines how much is measured.
         metrics: Vec<Metric>,
         /// Whether requests are due at a rate (`open`), or follow each other (`closed`).
         #[serde(rename = "loop")]
         load_loop: Loop,
-        /// Whether figures that tell who is ahead are withheld until the end, because the experiment looks once.
+        /// Whether figures that show which variant leads are withheld until the end, because the experiment
+        /// is analyzed only once.
         withheld: bool,
         /// The variants' names.
         variants: Vec<String>,
-        /// What is compared.
+        /// The comparisons.
         comparisons: Vec<Asked>,
     },
-    /// Generators are being connected: told as it begins, and about once a second.
+    /// Generators are being connected. Sent at the beginning, and about once a second.
     Connecting {
-        /// Those that are waited for, in words.
+        /// Generators that are waited for, in words.
         waiting: Vec<String>,
-        /// For how long so far.
+        /// Waiting time so far.
         for_s: f64,
     },
-    /// All generators are there, for the first time or once more.
+    /// All generators are connected, for the first time or again.
     Connected {
-        /// Who they are, in their order.
+        /// The generators, in their order.
         generators: Vec<Generator>,
     },
-    /// A generator is gone.
+    /// The connection to a generator was lost.
     GeneratorLost(GeneratorLost),
-    /// Data that services need is not there yet: told as it begins, and about once a second.
+    /// Data that services need is not available yet. Sent at the beginning, and about once a second.
     Preparing {
         /// Its name in the experiment.
         name: String,
-        /// What is being done about it.
+        /// The current activity.
         doing: PreparingNow,
-        /// For how long it has been made.
+        /// Duration so far.
         for_s: f64,
     },
-    /// Data that services need is there.
+    /// Data that services need is available.
     Prepared {
         /// Its name in the experiment.
         name: String,
-        /// Whether it was made just now; otherwise it was found.
+        /// Whether it was made just now, and not found in the cache.
         made: bool,
-        /// How long that took.
+        /// Duration.
         took_s: f64,
         /// Size of its files.
         size_bytes: u64,
     },
-    /// The rate that all variants get in open loop is settled.
+    /// The rate of all variants in open loop has been determined.
     RateChosen {
         /// Requests due per second.
         rate_per_s: f64,
-        /// The share of the slowest variant's capacity that was asked for; null where it was a rate.
+        /// The requested share of the slowest variant's capacity. Null if a rate was requested.
         capacity_share: Option<f64>,
     },
     /// A block begins.
     BlockStarted {
         /// Its number, from 1.
         block: u32,
-        /// The variants in the order in which they are started.
+        /// The variants in starting order.
         order: Vec<String>,
     },
     /// Work on a trial begins.
     Trial {
-        /// Number of the block; 0 before the first.
+        /// Number of the block. 0 before the first.
         block: u32,
-        /// The variant; of those that take turns, the one whose turn is first.
+        /// The variant. If variants take turns, the first one.
         variant: String,
-        /// What is done.
+        /// The activity.
         doing: Doing,
     },
     /// A slice ended.
     Slice {
-        /// Number of the block; 0 before the first.
+        /// Number of the block. 0 before the first.
         block: u32,
         /// The variant.
         variant: String,
         /// Whether it counts.
         kind: SliceKind,
-        /// Length of its window, of all its turns together.
+        /// Length of its window, over all its turns.
         window_s: f64,
-        /// Windows that it is the sum of.
+        /// Number of windows that it sums up.
         turns: u32,
-        /// Successful responses per second; null where figures are withheld.
+        /// Successful responses per second. Null if figures are withheld.
         rate_per_s: Option<f64>,
-        /// Response times in open loop, in closed loop service times: the quantiles that rest on enough requests. Empty where figures are
-        /// withheld.
+        /// The quantiles with enough requests: response times in open loop, service times in closed loop.
+        /// Empty if figures are withheld.
         quantiles: Vec<SliceQuantile>,
-        /// Requests that there were to send; null where figures are withheld.
+        /// Number of requests due. Null if figures are withheld.
         requests: Option<u64>,
         /// Requests that did not end in an expected response.
         failed: u64,
-        /// CPU steal meanwhile, as a share of the CPU time.
+        /// CPU steal during the slice, as a share of the CPU time.
         steal_share: f64,
     },
     /// A block is complete and counts.
     BlockEnded {
         /// Its number.
         block: u32,
-        /// Blocks that count so far.
+        /// Number of blocks that count so far.
         blocks: u32,
-        /// Blocks that were dropped so far.
+        /// Number of blocks dropped so far.
         blocks_dropped: u32,
-        /// Blocks that count in all at the most; null until that is settled.
+        /// Maximum number of blocks that count. Null until it is determined.
         blocks_planned: Option<u32>,
-        /// Seconds that the run may still take at the most.
+        /// Maximum remaining seconds.
         left_s: f64,
     },
-    /// What is known of a comparison after a block that counts.
+    /// State of a comparison after a block that counts.
     Estimate {
-        /// Number of the block after which that is known.
+        /// Number of the last block that is included.
         block: u32,
         /// Reads as "candidate vs baseline".
         comparison: String,
         /// The metric.
         metric: Metric,
-        /// Blocks that it rests on.
+        /// Number of blocks that are included.
         blocks: u32,
-        /// Whether figures are withheld until the end, because the experiment looks once. Then there are none.
+        /// Whether figures are withheld until the end, because the experiment is analyzed only once. Then
+        /// there are none.
         withheld: bool,
-        /// Candidate over baseline; null where there is nothing to compare.
+        /// Candidate over baseline. Null if there is nothing to compare.
         ratio: Option<f64>,
-        /// Ends of the interval; null where there are too few blocks for one, or no spread between them.
+        /// Lower end of the interval. Null if there are too few blocks for one, or no spread between them.
         low: Option<f64>,
-        /// The upper end.
+        /// Upper end of the interval.
         high: Option<f64>,
-        /// What it would be called if the run ended now; null before there is an interval.
+        /// Outcome if the run ended now. Null before there is an interval.
         outcome: Option<Outcome>,
-        /// Blocks in all that would decide it, where that can be told.
+        /// Total number of blocks until a decision, if it can be estimated.
         blocks_needed: Option<u32>,
-        /// What became of the side that never succeeded, in words.
+        /// Description of the side without any success.
         no_success: Option<String>,
     },
-    /// A block counts for nothing. Another takes its place.
+    /// A block was dropped and will be replaced.
     BlockDropped {
         /// Its number.
         block: u32,
-        /// Why, in words with figures.
+        /// The reason, in words with figures.
         why: String,
     },
-    /// Captures of what explains the result begin.
+    /// Captures for explaining the result begin.
     Explaining {
         /// Variants that are explained.
         variants: usize,
-        /// Passes over them.
+        /// Number of passes over them.
         rounds: u32,
-        /// About how long that takes.
+        /// Estimated duration.
         about_s: f64,
     },
-    /// A window of load begins in which something is captured.
+    /// A window of load with a capture begins.
     Capturing {
         /// Number of the round, from 1.
         round: u32,
         /// The variant.
         variant: String,
-        /// What is captured.
+        /// Kind of capture.
         what: String,
     },
-    /// Something that people are told in a sentence.
+    /// A notice for the user.
     Notice {
         /// The sentence.
         text: String,
     },
-    /// The run is over, and its record closed.
+    /// The run is over, and its record is closed.
     Ended {
-        /// Why: as in the record: `decided`, `interrupted` and so on; `record_failed` where the record could not be written.
+        /// Reason as in the record: `decided`, `interrupted` and so on. `record_failed` if the record could
+        /// not be written.
         reason: String,
-        /// The same in words, where there is more to say.
+        /// Details in words, if there are any.
         text: Option<String>,
-        /// Of a budget that was too small: one that is enough.
+        /// If the budget was too small: a sufficient one.
         needed_s: Option<u64>,
     },
-    /// The report; the last line unless there is a gate.
+    /// The report. The last line unless there is a gate.
     Report {
-        /// What `proofload report --json` prints of the record.
+        /// Output of `proofload report --json` for the record.
         report: Value,
     },
-    /// What the limits came to, where the run has a gate; the last line then.
+    /// Results of the limits, if the run has a gate. Then the last line.
     Gate {
-        /// What `proofload gate --json` prints of the record.
+        /// Output of `proofload gate --json` for the record.
         gate: Value,
     },
 }
 
-/// A comparison that is asked for.
+/// A requested comparison.
 #[derive(Serialize, JsonSchema)]
 pub struct Asked {
     /// Reads as "candidate vs baseline".
@@ -254,13 +257,13 @@ pub struct Asked {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Loop {
-    /// Each connection sends its next request when the last one is done.
+    /// Each connection sends its next request after the last response.
     Closed,
-    /// Requests are due at times fixed beforehand.
+    /// Requests are due at times fixed in advance.
     Open,
 }
 
-/// What is done about data.
+/// State of the preparation of data.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PreparingNow {
@@ -296,7 +299,7 @@ pub fn started(header: &Header, directory: &Path) -> Line {
     Line { events_version: Some(VERSION), what, elapsed_s: 0.0 }
 }
 
-/// The lines that follow from an update, which `state` has taken in.
+/// The lines for an update that `state` has taken in.
 pub fn of(state: &State, update: &Update<'_>) -> Vec<Line> {
     let told = match update.news {
         News::Progress(Progress::Concluded(conclusion)) => concluded(state, conclusion),
@@ -307,7 +310,7 @@ pub fn of(state: &State, update: &Update<'_>) -> Vec<Line> {
     told.into_iter().map(line).collect()
 }
 
-/// How the run ended; of one whose record could not be written, that.
+/// How the run ended. Also reports a record that could not be written.
 pub fn ended(record: &Record) -> Line {
     let reason = record.end();
     let (text, needed_s) = match reason {
@@ -338,7 +341,7 @@ pub fn afterwards(record: &Record, what: What) -> Line {
     Line { events_version: None, what, elapsed_s }
 }
 
-/// The line of an event; `None` of those that only the record has.
+/// The line of an event. `None` for events that are only in the record.
 fn happened(state: &State, event: &Event) -> Option<What> {
     Some(match event {
         Event::GeneratorsConnected(generators) => What::Connected { generators: generators.clone() },
@@ -395,7 +398,7 @@ fn under_way(state: &State, progress: Progress<'_>) -> Option<What> {
 }
 
 fn slice_ended(state: &State, slice: &Slice) -> What {
-    // How many requests there were tells the rate of a closed loop.
+    // The number of requests would show the rate of a closed loop.
     let shown = Some(Figures::of(slice)).filter(|_| !state.is_withheld());
     What::Slice {
         block: slice.block,
@@ -441,7 +444,7 @@ fn concluded(state: &State, conclusion: &Conclusion) -> Vec<What> {
     std::iter::once(ended).chain(conclusion.comparisons.iter().map(estimate)).collect()
 }
 
-/// Events on their way out.
+/// Writes events to stdout.
 pub struct Stream {
     lines: Sender<Vec<u8>>,
     thread: JoinHandle<io::Result<()>>,
@@ -458,16 +461,16 @@ impl Stream {
     }
 
     pub fn send(&self, line: &Line) {
-        // Plain structs with text keys and finite numbers cannot fail to become JSON.
+        // Plain structs with string keys and finite numbers always convert to JSON.
         let text = serde_json::to_string(line).unwrap_or_default() + "\n";
-        // A writer that has ended tells why at the end.
+        // If the writer has ended, its error is reported at the end.
         let _ = self.lines.send(model::text::inert(text).into_bytes());
     }
 
-    /// Waits until all is written.
+    /// Waits until everything is written.
     ///
     /// # Errors
-    /// If stdout could not be written, but for a reader that went away: `| head` is no error.
+    /// If stdout could not be written. A closed pipe, as with `| head`, is not an error.
     pub fn finish(self) -> io::Result<()> {
         drop(self.lines);
         match self.thread.join() {

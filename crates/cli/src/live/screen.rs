@@ -1,7 +1,7 @@
-//! The live view at work: one small thread that draws it, reads keys, and waits for the rest of the time.
+//! The thread of the live view: it draws the view, reads keys, and otherwise waits.
 //!
-//! The lab's thread only folds updates in and wakes it, so that a terminal that stands still holds up nothing that is measured. Within
-//! a slice it draws once a second: the time passes, nothing else.
+//! The lab's thread only merges updates and wakes this thread, so that a stalled terminal blocks no
+//! measurement. Within a slice it draws once a second, because only the time changes.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -23,43 +23,43 @@ use super::terminal::{self, Surface};
 use crate::print::{self, talk};
 use crate::signals;
 
-/// Without news it is drawn so often: the time passes.
+/// Redraw interval without news.
 const RENEWED_EVERY: Duration = Duration::from_secs(1);
-/// With news not more often than this.
+/// Minimum redraw interval with news.
 const AT_MOST_EVERY: Duration = Duration::from_millis(100);
-/// More bytes at once than somebody presses keys: something was pasted, and no key of it was meant.
+/// More bytes at once than a user types: pasted text, which contains no intended keys.
 const PASTED_FROM: usize = 5;
 const ESCAPE: u8 = 0x1b;
-/// Lines that are kept of all logs together.
+/// Maximum number of lines of all logs together.
 const LINES_MAX: usize = 24;
-/// Logs that are looked at: of those that were written last.
+/// Maximum number of logs, the most recently written ones.
 const LOGS_MAX: usize = 4;
-/// Read of each, from its end.
+/// Maximum number of bytes read at the end of each log.
 const BYTES_MAX: u64 = 4096;
 
-/// What the lab's thread, signals and the view have in common.
+/// State shared by the lab's thread, signals and the view.
 #[derive(Clone)]
 pub struct Screen(Arc<Shared>);
 
 struct Shared {
     inner: Mutex<Inner>,
-    /// Wakes the view by any byte. Never waits: where many bytes lie already, one more tells nothing new.
+    /// Any byte wakes the view. Writing never blocks: if many bytes are pending, another one is not needed.
     wake: UnixStream,
 }
 
 struct Inner {
     state: State,
-    /// When the state took in its last update.
+    /// Time of the last update of the state.
     noticed: Instant,
     shown: Shown,
-    /// What is to be said above the view.
+    /// Messages to be printed above the view.
     said: Vec<String>,
     /// Whether there is a view.
     drawn: bool,
 }
 
 impl Screen {
-    /// A screen without a view, and what ends a wait for it.
+    /// Creates a screen without a view, and the descriptor that wakes it.
     pub fn new(state: State) -> io::Result<(Screen, UnixStream)> {
         let (wake, woken) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
@@ -69,7 +69,7 @@ impl Screen {
         Ok((Screen(Arc::new(Shared { inner, wake })), woken))
     }
 
-    /// Begins to draw; keys ask the program for its end.
+    /// Starts drawing. Keys may request the end of the program.
     pub fn view(&self, woken: UnixStream, logs: PathBuf, styled: bool) -> io::Result<JoinHandle<()>> {
         self.lock().shown.keys = io::IsTerminal::is_terminal(&io::stdin());
         let (screen, surface) = (self.clone(), Surface::new(styled));
@@ -80,20 +80,20 @@ impl Screen {
         thread::Builder::new().name("view".into()).spawn(move || painter.work())
     }
 
-    /// Takes in what just happened, and looks at the state then.
+    /// Merges an update, and then calls `look` with the state.
     pub fn take_in<T>(&self, update: &Update<'_>, look: impl FnOnce(&State) -> T) -> T {
         let mut inner = self.lock();
         inner.state.take_in(update);
         inner.noticed = Instant::now();
         let seen = look(&inner.state);
-        // What happened is shown along with what is done next.
+        // Events are drawn together with the next activity.
         if let News::Progress(_) = update.news {
             self.wake();
         }
         seen
     }
 
-    /// Says a text above the view; on stderr where there is none.
+    /// Prints a message above the view, or on stderr without a view.
     pub fn say(&self, text: &str) {
         let mut inner = self.lock();
         if !inner.drawn {
@@ -104,7 +104,7 @@ impl Screen {
         self.wake();
     }
 
-    /// Says likewise that the run stops, and shows it: whether that came by a key or by a signal.
+    /// Prints a message and marks the run as stopping, requested by a key or a signal.
     pub fn stopping(&self, text: &str) {
         self.lock().shown.stops = true;
         self.say(text);
@@ -116,7 +116,7 @@ impl Screen {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Whatever a panic elsewhere left half done is only shown.
+        // State that a panic elsewhere left inconsistent is only displayed.
         self.0.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -125,7 +125,7 @@ impl Screen {
     }
 }
 
-/// What the thread has for itself.
+/// State of the thread.
 struct Painter {
     screen: Screen,
     woken: UnixStream,
@@ -136,7 +136,7 @@ struct Painter {
 
 impl Painter {
     fn work(&mut self) {
-        // Without it a new size is seen a second later.
+        // Without it a new size is noticed a second later.
         let resized = self.screen.0.wake.try_clone().and_then(|wake| pipe::register(SIGWINCH, wake));
         while self.screen.lock().drawn {
             self.follow_the_shell();
@@ -158,13 +158,14 @@ impl Painter {
         }
     }
 
-    /// A shell that has us in the background has the terminal for itself; and it gave back what we had set when it stopped us.
+    /// Follows job control: in the background the terminal belongs to the shell, which has also reset its
+    /// modes when it stopped this program.
     fn follow_the_shell(&mut self) {
         let ours = terminal::is_ours();
         if ours == terminal::is_taken() {
             return;
         }
-        // Whatever was drawn before has somebody else's words below it.
+        // Other output may follow the earlier drawing.
         self.surface.forget();
         if ours { terminal::take(self.screen.lock().shown.keys) } else { terminal::give_back() }
     }
@@ -189,7 +190,7 @@ impl Painter {
         said.iter().for_each(|text| talk(text));
     }
 
-    /// Waits for news, keys, a new size, or until the time is to be renewed.
+    /// Waits for news, keys, a new size, or the next redraw.
     fn wait(&mut self) {
         let stdin = io::stdin();
         let mut sources = vec![PollFd::new(&self.woken, PollFlags::IN)];
@@ -201,7 +202,7 @@ impl Painter {
         if sources.get(1).is_some_and(|stdin| !stdin.revents().is_empty()) {
             self.read_keys();
         }
-        // News come in twos and threes: what comes within a moment is drawn together.
+        // News come in groups, which are drawn together.
         let rest = self.drawn.map(|drawn| AT_MOST_EVERY.saturating_sub(drawn.elapsed()));
         if let Some(rest) = rest.filter(|rest| !rest.is_zero() && self.screen.lock().drawn) {
             thread::sleep(rest);
@@ -215,16 +216,16 @@ impl Painter {
         let count = match rustix::io::read(io::stdin(), &mut bytes) {
             Ok(count @ 1..) => count,
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => 0,
-            // Nobody is there any more.
+            // The terminal is gone.
             Ok(0) | Err(_) => return self.screen.lock().shown.keys = false,
         };
         let stops = self.screen.lock().shown.press(&bytes[..count]);
-        // The same as a Ctrl-C, which may be ignored, so that there is one way to stop.
+        // The same as a Ctrl-C, which may be ignored, so that there is a single way to stop.
         (0..stops).for_each(|_| _ = kill_process(getpid(), Signal::TERM));
     }
 }
 
-/// Writes to the terminal in one go, as far as it takes it.
+/// Writes to the terminal at once, as far as possible.
 fn put(text: &str) {
     if !text.is_empty() {
         let mut err = io::stderr().lock();
@@ -232,21 +233,21 @@ fn put(text: &str) {
     }
 }
 
-/// What the user wants to be shown, and to be done.
+/// The user's choices.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// Whether keys are heard at all.
+    /// Whether keys are read.
     pub keys: bool,
-    /// Whether the user has asked for the end of the run.
+    /// Whether the user has requested the end of the run.
     pub stops: bool,
     pub logs: bool,
-    /// Whether it is shown what the keys do.
+    /// Whether the help for keys is shown.
     pub help: bool,
 }
 
 impl Shown {
-    /// Takes in what was read at once, and tells how many of the keys are what a Ctrl-C is: the first stops, the second leaves. Cursor keys
-    /// and the like begin with an escape and mean nothing, as does what was pasted.
+    /// Handles input and returns the number of keys that act like a Ctrl-C: the first stops, the second
+    /// leaves. Cursor keys begin with an escape and are ignored, and so is pasted text.
     fn press(&mut self, bytes: &[u8]) -> usize {
         if bytes.contains(&ESCAPE) || bytes.len() >= PASTED_FROM {
             return 0;
@@ -254,7 +255,7 @@ impl Shown {
         bytes.iter().filter(|byte| self.key(byte.to_ascii_lowercase())).count()
     }
 
-    /// Takes in a key, and tells whether it asks for an end.
+    /// Handles a key and returns whether it requests the end.
     fn key(&mut self, letter: u8) -> bool {
         let stops = matches!(letter, b'q' | b's');
         match letter {
@@ -267,8 +268,8 @@ impl Shown {
     }
 }
 
-/// The last lines of the logs in a record's folder that were written last, each with the name of its log; none where there is nothing to
-/// read.
+/// The last lines of the most recently written logs of a record, each with the name of its log. Empty if
+/// there are none.
 fn last_lines(logs: &Path) -> Vec<String> {
     let written = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
     let entries = fs::read_dir(logs).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -291,7 +292,7 @@ fn of_one(path: &Path) -> Vec<String> {
     last.iter().map(shown).collect()
 }
 
-/// Services may colour what they say, or move a cursor: on our terminal they do not.
+/// Removes colours and control sequences of services.
 fn without_control(line: &str) -> String {
     let line = anstream::adapter::strip_str(line).to_string();
     let line: String = line.replace('\t', "  ").chars().filter(|letter| !letter.is_control()).collect();
@@ -304,7 +305,7 @@ fn tail(path: &Path) -> io::Result<String> {
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
     file.take(BYTES_MAX).read_to_end(&mut bytes)?;
-    // Half a secret may stand behind it.
+    // The first line may begin in the middle of a secret.
     let begin = if start > 0 { "…" } else { "" };
     Ok(format!("{begin}{}", String::from_utf8_lossy(&bytes)))
 }

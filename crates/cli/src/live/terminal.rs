@@ -1,12 +1,14 @@
-//! The terminal of the live view: its modes, and the lines at its end that renew themselves.
+//! The terminal of the live view: its modes, and the self-updating lines at its end.
 //!
-//! Modes: keys come one by one and unseen, and the cursor is hidden. Whatever ends the program, they are put back; and a terminal that is
-//! not ours at the moment is neither read nor changed. Ctrl-C and Ctrl-Z stay what they are: signals.
+//! Modes: keys are read one by one without echo, and the cursor is hidden. The modes are restored however the
+//! program ends. A terminal that belongs to another job is neither read nor changed. Ctrl-C and Ctrl-Z remain
+//! signals.
 //!
-//! Lines: from those that are to be there to the bytes that bring them about, with what is said for good above. Everything moves relative
-//! to where the cursor is, which is always the end of the last line. ratatui's inline viewport asks the terminal for the cursor's place,
-//! and crossterm asks on stdout, which is our data; it also keeps its height for good, and leaves remains where a window gets narrower
-//! (ratatui issues 2086, 2640).
+//! Lines: computes the bytes that turn the current lines into new ones, with permanent messages above. All
+//! movement is relative to the cursor, which is always at the end of the last line. ratatui's inline viewport
+//! queries the terminal for the cursor position, and crossterm does so on stdout, which carries our data. The
+//! viewport also has a fixed height, and leaves remains if a window gets narrower (ratatui issues 2086,
+//! 2640).
 
 use std::fmt::Write;
 use std::os::fd::AsFd;
@@ -24,26 +26,26 @@ use unicode_width::UnicodeWidthStr;
 
 use super::drawing::Line;
 
-/// The modes as they were found, once they were changed.
+/// The original modes, once they were changed.
 static FOUND: OnceLock<Termios> = OnceLock::new();
-/// Whether keys come one by one now, and whether the cursor is hidden.
+/// Whether keys are read one by one, and whether the cursor is hidden.
 static KEYS: AtomicBool = AtomicBool::new(false);
 static HIDDEN: AtomicBool = AtomicBool::new(false);
 
 const HIDE: &[u8] = b"\x1b[?25l";
 const SHOW: &[u8] = b"\x1b[?25h";
 
-/// Whether the terminal on stderr is ours to draw on: a shell gives it to one job at a time.
+/// Whether this program may draw on the terminal of stderr: a shell assigns it to one job at a time.
 pub fn is_ours() -> bool {
     is_in_front(io::stderr())
 }
 
-/// Whether no other job has this terminal. One that controls nobody is everybody's.
+/// Whether no other job has this terminal. A terminal without job control is available to all.
 fn is_in_front(terminal: impl AsFd) -> bool {
     tcgetpgrp(terminal).map_or(true, |group| group == getpgrp())
 }
 
-/// Has a panic told on a terminal as it was.
+/// Restores the terminal before a panic message.
 pub fn leave_on_panic() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -55,7 +57,7 @@ pub fn leave_on_panic() {
     });
 }
 
-/// Columns and rows of the terminal on stderr; `None` where it has none.
+/// Columns and rows of the terminal on stderr. `None` if it has none.
 pub fn size() -> Option<(u16, u16)> {
     let size = tcgetwinsize(io::stderr()).ok()?;
     (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col, size.ws_row))
@@ -66,7 +68,7 @@ pub fn is_taken() -> bool {
     HIDDEN.load(Ordering::SeqCst)
 }
 
-/// Sets the modes for the view, with `keys` if stdin is to be read. Only for a terminal that is ours.
+/// Sets the modes for the view, with `keys` if stdin is to be read. Only for a terminal of this job.
 pub fn take(keys: bool) {
     HIDDEN.store(true, Ordering::SeqCst);
     let _ = write(io::stderr(), HIDE);
@@ -83,19 +85,21 @@ pub fn take(keys: bool) {
     let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
 }
 
-/// Puts the modes back. May be called from a signal handler: atomics and system calls, no memory, no locks.
+/// Restores the modes. May be called from a signal handler: it only uses atomics and system calls, no
+/// allocations and no locks.
 pub fn give_back() {
     if HIDDEN.swap(false, Ordering::SeqCst) {
         let _ = write(io::stderr(), SHOW);
     }
-    // From the background it would stop us instead.
+    // In the background this would stop the program instead.
     let keys = KEYS.swap(false, Ordering::SeqCst) && is_in_front(io::stdin());
     if let Some(found) = FOUND.get().filter(|_| keys) {
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, found);
     }
 }
 
-/// The same where the view is left as it stands: what comes next begins on a line of its own. Likewise from signal handlers.
+/// Restores the modes and keeps the view: later output begins on a new line. May be called from a signal
+/// handler.
 pub fn leave() {
     if is_taken() {
         let _ = write(io::stderr(), b"\r\n");
@@ -106,32 +110,32 @@ pub fn leave() {
 /// Clears from the cursor to the end of the line, and of the screen.
 const TO_END_OF_LINE: &str = "\x1b[K";
 const TO_END_OF_SCREEN: &str = "\x1b[J";
-/// Between these a terminal that knows them shows nothing half done.
+/// A terminal that supports these sequences shows the update between them at once.
 const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
 
-/// A line as it is on the screen.
+/// A line on the screen.
 #[derive(PartialEq, Eq)]
 struct Painted {
     text: String,
     columns: usize,
 }
 
-/// What renews itself at the end of a terminal.
+/// The self-updating lines at the end of a terminal.
 pub struct Surface {
     lines: Vec<Painted>,
-    /// Of the terminal, when they were painted.
+    /// Width of the terminal when they were painted.
     columns: u16,
     styled: bool,
 }
 
 impl Surface {
-    /// A surface on which nothing is painted yet, with styles or without.
+    /// An empty surface, with or without styles.
     pub fn new(styled: bool) -> Surface {
         Surface { lines: Vec::new(), columns: 0, styled }
     }
 
-    /// The bytes that say something above, and then show the lines; empty where all is there already.
+    /// The bytes that print a message above, and then the lines. Empty if nothing changes.
     pub fn paint(&mut self, said: &[String], lines: &[Line], columns: u16) -> String {
         let lines: Vec<Painted> = lines.iter().map(|line| painted(line, self.styled)).collect();
         let mut out = String::new();
@@ -154,7 +158,8 @@ impl Surface {
         if out.is_empty() { out } else { format!("{BEGIN}{out}{END}") }
     }
 
-    /// The bytes that take everything away, on a terminal that has so many columns by now: in a narrower one lines have wrapped.
+    /// The bytes that remove everything, on a terminal with its current width: in a narrower terminal lines
+    /// have wrapped.
     pub fn erase(&mut self, columns: u16) -> String {
         let columns = usize::from(columns).max(1);
         let rows: usize = self.lines.iter().map(|line| line.columns.div_ceil(columns).max(1)).sum();
@@ -162,12 +167,12 @@ impl Surface {
         if rows == 0 { String::new() } else { format!("{}{TO_END_OF_SCREEN}", up(rows)) }
     }
 
-    /// Leaves what is there as it is: somebody else has written below it.
+    /// Leaves the lines on the screen, because other output follows them.
     pub fn forget(&mut self) {
         self.lines.clear();
     }
 
-    /// The bytes that write over what is there: nothing is cleared before, so that nothing flickers.
+    /// The bytes that overwrite the existing lines. Nothing is cleared before, to avoid flicker.
     fn renewed(&self, lines: &[Painted]) -> String {
         let texts: Vec<String> = lines.iter().map(|line| format!("{}{TO_END_OF_LINE}", line.text)).collect();
         let rest = if lines.len() < self.lines.len() { TO_END_OF_SCREEN } else { "" };
@@ -175,7 +180,7 @@ impl Surface {
     }
 }
 
-/// To the beginning of the first of so many rows, from the last.
+/// Moves the cursor from the last row to the start of the first of `rows`.
 fn up(rows: usize) -> String {
     if rows > 1 { format!("\r\x1b[{}A", rows - 1) } else { "\r".to_owned() }
 }

@@ -1,4 +1,4 @@
-//! What people see while a run goes on, from a kept record told once more.
+//! Display of a run in progress, from a replayed stored record.
 
 use std::path::Path;
 
@@ -13,13 +13,13 @@ use super::screen::Shown;
 
 const KEYS: Shown = Shown { keys: true, stops: false, logs: false, help: false };
 
-/// The record that other crates' tests read, too: two variants, the second 25 % faster.
+/// The record that other crates' tests use as well: two variants, the second 25 % faster.
 pub fn kept() -> Record {
     record::open(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1")))
         .expect("the kept record opens")
 }
 
-/// Tells the first blocks of a record once more, as the lab would have told it.
+/// Replays the first blocks of a record as the lab reports them.
 pub fn replay(record: &Record, blocks: usize, tell: &mut dyn FnMut(&Update<'_>)) {
     let (mut so_far, mut elapsed_s) = (record.clone(), 0.0);
     so_far.ended = None;
@@ -76,7 +76,7 @@ fn shown(state: &State, shown: &Shown, (columns, rows): (u16, u16)) -> String {
     lines.iter().map(|line| text(line).trim_end().to_owned() + "\n").collect()
 }
 
-/// Takes in something more, with no time passed.
+/// Merges another update, with no time passed.
 fn at(state: &mut State, progress: Progress<'_>) {
     let news = News::Progress(progress);
     state.take_in(&Update { elapsed_s: state.elapsed_s, left_s: state.left_s, news });
@@ -98,7 +98,7 @@ fn the_view_at_sixty_eighty_and_a_hundred_and_twenty_columns() {
     for columns in [60, 80, 120] {
         insta::assert_snapshot!(format!("{columns}_columns"), shown(&state, &KEYS, (columns, 30)));
     }
-    // Narrower than it is made for: cut, and no panic.
+    // Narrower than supported: truncated, and no panic.
     for columns in 1..60 {
         let text = shown(&state, &KEYS, (columns, 24));
         assert!(text.lines().all(|line| line.chars().count() < usize::from(columns).max(2)), "{text}");

@@ -1,6 +1,6 @@
-//! The flags of `load` in the groups in which `--help` shows them, and what each group means to the engine.
+//! The flags of `load` in the groups of `--help`, and their meaning for the engine.
 //!
-//! Each group checks its own flags; what two groups have to do with each other is checked where they meet, in `load`.
+//! Each group checks its own flags. `load` checks conflicts between groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -42,7 +42,7 @@ Open loop: requests due per second, whether the service keeps up or not
   25%,50%,100%   likewise, and so 10%..150%
 Without it each connection sends its next request when the last one is done: closed loop";
 
-/// How requests may be spread in time, as the file of a plan has it.
+/// Values of `--arrivals`, as in an experiment file.
 fn arrivals() -> PossibleValuesParser {
     let poisson = "At random and independent of each other, as from many users";
     [PossibleValue::new("constant").help("Evenly"), PossibleValue::new("poisson").help(poisson)].into()
@@ -63,16 +63,16 @@ pub struct Pace {
     /// Connections kept open, each with one request at a time
     #[arg(short, long, default_value_t = 64)]
     connections: u32,
-    /// How long to send, for example 10s or 1m30s; each step of --rate that long
+    /// How long to send, for example 10s or 1m30s. With steps in --rate, the length of each step
     #[arg(short, long, default_value = "10s", value_parser = plan::duration)]
     duration: Duration,
     /// How many requests to send, instead of a duration
     #[arg(short = 'n', long, conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
-    /// Threads that send; one can do tens of thousands of requests a second
+    /// Threads that send. One can send tens of thousands of requests per second
     #[arg(short, long, default_value_t = 1)]
     threads: u32,
-    /// The longest a request may take, also after the end of --duration
+    /// Time limit for a response, also after the end of --duration
     #[arg(long, default_value = "5s", value_parser = plan::duration)]
     timeout: Duration,
     /// How sockets are read and written
@@ -80,7 +80,7 @@ pub struct Pace {
     pub driver: DriverChoice,
 }
 
-/// What moves the bytes, by name and with what is said of it.
+/// Drivers of sockets, by name and with their descriptions.
 const DRIVERS: [(&str, DriverChoice, &str); 3] = [
     ("auto", DriverChoice::Auto, "io_uring where the kernel grants it, else epoll"),
     ("readiness", DriverChoice::Readiness, "epoll"),
@@ -94,12 +94,12 @@ fn drivers() -> impl TypedValueParser<Value = DriverChoice> {
 }
 
 impl Pace {
-    /// What is measured, and the load, as the file of a plan has them: what that refuses is refused here.
+    /// The measurement and the load as keys of an experiment file, whose checks apply.
     pub fn settings(&self) -> Vec<Setting> {
         let set =
             |table: &str, key: &str, value: toml::Value| setting(&[table, key], &format!("--{key}"), value);
         let length = match self.requests {
-            // More than a file can say is as much as there is time for.
+            // A number that a file cannot contain is limited only by time.
             Some(requests) => set("measure", "requests", i64::try_from(requests).unwrap_or(i64::MAX).into()),
             None => set("measure", "duration", plan::duration_text(self.duration).into()),
         };
@@ -118,7 +118,7 @@ impl Pace {
     }
 }
 
-/// More than any mix, and more than the engine takes of values.
+/// Larger than any mix, and larger than the engine accepts for values.
 const MIX_BYTES_MAX: u64 = 64 << 20;
 const VALUES_BYTES_MAX: u64 = 1 << 30;
 
@@ -129,22 +129,25 @@ pub struct Asking {
     /// The request's method [default: GET, or POST with a body]
     #[arg(short = 'X', long)]
     method: Option<String>,
-    /// A request header, NAME: VALUE; may be repeated. With --mix for all requests that do not have it
+    /// A request header, NAME: VALUE. May be repeated. With --mix for all requests that do not set it
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = compare::header)]
     headers: Vec<(String, String)>,
-    /// The request's body: its text, or @FILE for what a file contains
+    /// The request's body: its text, or @FILE for the content of a file
     #[arg(short, long, value_name = "TEXT|@FILE")]
     body: Option<String>,
-    /// Rows of values, .csv or .jsonl: {column} in path, headers and body stands for the value of a row drawn at random
+    /// Rows of values, .csv or .jsonl: {column} in path, headers and body is replaced by the value of a
+    /// random row
     #[arg(long, value_name = "FILE")]
     values: Option<PathBuf>,
-    /// Several requests, each as often as its weight says; the URL says the host. `proofload mix access.log` makes one, see docs/mix-file.md
+    /// Several requests, each in proportion to its weight, sent to the URL's host. `proofload mix access.log`
+    /// makes one, see docs/mix-file.md
     #[arg(long, value_name = "FILE", conflicts_with_all = ["method", "body", "values"])]
     mix: Option<PathBuf>,
 }
 
 impl Asking {
-    /// What is requested of the host of `url`, at least one, and what users have; the rest is as it usually is.
+    /// The requests to the host of `url`, at least one, and settings of users. Everything else has its
+    /// default.
     pub fn load(&self, url: &Url) -> anyhow::Result<Load> {
         let host = ("Host".to_owned(), url.authority());
         let mut load = match &self.mix {
@@ -158,7 +161,7 @@ impl Asking {
         let given: &[(String, String)] = if self.mix.is_some() { &self.headers } else { &[] };
         for request in &mut load.requests {
             let own = request.headers.clone();
-            // What is given twice is sent twice.
+            // A field that is given twice is sent twice.
             request.headers.extend(given.iter().filter(|(name, _)| !field::has(&own, name)).cloned());
             if !field::has(&request.headers, &host.0) {
                 request.headers.push(host.clone());
@@ -181,7 +184,7 @@ impl Asking {
     }
 }
 
-/// The load of a mix file. All that is wrong is shown at its place in the file.
+/// The load of a mix file. Problems are printed with their places in the file.
 fn several(path: &Path) -> anyhow::Result<Load> {
     let unreadable = |error| Failed::usage(format!("cannot read the mix {}: {error}", path.display()));
     let text = plan::read_given(path, MIX_BYTES_MAX).and_then(|text| {
@@ -196,7 +199,7 @@ fn several(path: &Path) -> anyhow::Result<Load> {
     Ok(load)
 }
 
-/// The path of a file with rows of values, absolute; the name of the file says in which form.
+/// The absolute path of a file with rows of values. The extension determines the format.
 fn checked_values(path: &Path) -> Result<PathBuf, String> {
     let shown = path.display();
     let read: fn(&[u8]) -> _ = match path.extension().and_then(|extension| extension.to_str()) {
@@ -210,7 +213,7 @@ fn checked_values(path: &Path) -> Result<PathBuf, String> {
     path.canonicalize().map_err(|error| format!("cannot read the values {shown}: {error}"))
 }
 
-/// The absolute path of a file that can be read.
+/// The absolute path of a readable file.
 fn readable(what: &str, path: &Path) -> Result<PathBuf, Failed> {
     let absolute = plan::open_file(path).and_then(|_| path.canonicalize());
     let shown = plan::quotable(&path.display().to_string());
@@ -221,40 +224,41 @@ fn readable(what: &str, path: &Path) -> Result<PathBuf, Failed> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct Connection {
-    /// Keep connections open between requests (the default; for ab users)
+    /// Keep connections open between requests, which is the default (for ab users)
     #[arg(short = 'k', long = "keepalive", alias = "keep-alive", overrides_with = "no_keep_alive")]
     keep_alive: bool,
-    /// Open a connection for each request: latency then includes connecting
+    /// Open a connection for each request. Latency then includes connecting
     #[arg(long = "no-keepalive", alias = "no-keep-alive", conflicts_with_all = ["http2", "pipeline"])]
     pub no_keep_alive: bool,
-    /// Speak HTTP/2: agreed on in TLS with https, by prior knowledge with http
+    /// Speak HTTP/2: negotiated in TLS with https, by prior knowledge with http
     #[arg(long)]
     http2: bool,
-    /// Requests under way on each connection of --http2, if the server allows as many [default: 10]
+    /// Concurrent requests on each connection of --http2, if the server permits [default: 10]
     #[arg(long, value_name = "N", requires = "http2", value_parser = clap::value_parser!(u32).range(1..=1000))]
     streams: Option<u32>,
-    /// Requests that each connection sends without waiting for responses (HTTP/1.1 pipelining). No browser does it
+    /// Requests that each connection sends without waiting for responses (HTTP/1.1 pipelining). No browser
+    /// does this
     #[arg(long, value_name = "N", conflicts_with = "http2", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pipeline: Option<u32>,
-    /// Connect to this unix socket; the URL still says host and path
+    /// Connect to this unix socket. The URL still sets host and path
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
-    /// Connect from this local address; several, separated by commas, take turns
+    /// Connect from this local address. Several addresses, separated by commas, are used in turn
     #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', conflicts_with = "unix")]
     sources: Vec<IpAddr>,
-    /// Trust any certificate: nobody's identity is checked
+    /// Accept any certificate, without checking the server's identity
     #[arg(long)]
     insecure: bool,
-    /// Trust the authorities in this file (PEM) and no others [default: those that this system trusts]
+    /// Trust only the authorities in this file (PEM) [default: those that this system trusts]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     cacert: Option<PathBuf>,
-    /// Client certificate in this file (PEM), for a server that asks for one
+    /// Client certificate in this file (PEM), for a server that requests one
     #[arg(long, value_name = "FILE")]
     cert: Option<PathBuf>,
     /// Private key of --cert in this file (PEM) [default: in the file of --cert]
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// Name that is sent as SNI and that the certificate must have [default: the URL's host]
+    /// Name that is sent as SNI and that the certificate must be valid for [default: the URL's host]
     #[arg(long, value_name = "NAME")]
     sni: Option<String>,
     /// Never resume a TLS session: each connection makes a full handshake
@@ -274,7 +278,7 @@ impl Connection {
     /// Local addresses.
     ///
     /// # Errors
-    /// One that is not this machine's: each connection would fail with it.
+    /// An address that is not this machine's: each connection would fail with it.
     pub fn sources(&self) -> Result<Vec<IpAddr>, Failed> {
         for source in &self.sources {
             TcpListener::bind((*source, 0)).map_err(|error| {
@@ -290,7 +294,7 @@ impl Connection {
         Ok(self.sources.clone())
     }
 
-    /// TLS, if the URL asks for it.
+    /// TLS settings for an https URL.
     pub fn tls(&self, url: &Url) -> Result<Option<Tls>, Failed> {
         if !url.secure {
             let flags = [
@@ -313,7 +317,7 @@ impl Connection {
         Ok(Some(Tls { ca, server_name, insecure, cert, key, resumption }))
     }
 
-    /// Where connections lead: to the URL's host, or to a socket in its place.
+    /// The target of connections: the URL's host, or a socket instead.
     pub fn place(&self, url: &Url) -> Place {
         let socket = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         self.unix.as_ref().map_or_else(|| url.place.clone(), |path| Place::Unix(socket(path)))
@@ -321,39 +325,39 @@ impl Connection {
 }
 
 const SHA256: &str = "sha256:";
-/// More than any content that is loaded for its throughput.
+/// Larger than any content that is used for a throughput test.
 const CONTENT_BYTES_MAX: u64 = 1 << 30;
 
 /// Flags about responses.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Expectations")]
 pub struct Expect {
-    /// The status codes of a success, separated by commas [default: any 2xx]
+    /// Status codes of a success, separated by commas [default: any 2xx]
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(100..1000))]
     expect_status: Vec<u16>,
-    /// A header that responses must have, with this value; NAME alone: with any. May be repeated: values of one name are alternatives,
-    /// and `NAME:` allows absence
+    /// A header that responses must have, with this value, or with any value if only NAME is given. May be
+    /// repeated: values of one name are alternatives, and `NAME:` permits absence
     #[arg(long = "expect-header", value_name = "NAME: VALUE", value_parser = header)]
     expect_headers: Vec<(String, Option<String>)>,
-    /// Bytes that the body must have on the wire, compressed if it is
+    /// Required size of the body on the wire in bytes, compressed if it is
     #[arg(long, value_name = "N")]
     expect_bytes: Option<u64>,
-    /// Content that sampled responses must have, decompressed: that of FILE, or by its SHA-256
+    /// Required content of sampled responses after decompression: the content of FILE, or its SHA-256
     #[arg(long, value_name = "FILE|sha256:HEX")]
     expect_body: Option<String>,
-    /// Read one response in N in full and decode it; 0: none
+    /// Read one response in N in full and decode it. 0: none
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     sample: u64,
 }
 
 impl Expect {
-    /// How many responses are sampled, as the file of a plan has it.
+    /// The sampling rate as a key of an experiment file.
     pub fn setting(&self) -> Setting {
         let every = i64::try_from(self.sample).unwrap_or(i64::MAX);
         setting(&["load", "sample_every"], "--sample", every)
     }
 
-    /// The contract of all requests that have none of their own.
+    /// The contract of all requests without their own.
     pub fn contract(&self) -> Result<Contract, Failed> {
         if self.expect_body.is_some() && self.sample == 0 {
             let problem = "--expect-body compares sampled responses, and --sample 0 takes none";
@@ -379,9 +383,9 @@ fn header(text: &str) -> Result<(String, Option<String>), String> {
     }
 }
 
-/// The values of each name together, names as an experiment file has them in a plan. A name that was given alone accepts all of them.
+/// Groups values by name, in the notation of a plan. A name that was given alone accepts all values.
 fn by_name(given: &[(String, Option<String>)]) -> BTreeMap<String, Vec<String>> {
-    // One without a value makes it none at all.
+    // A name without a value makes its list empty, which accepts any value.
     let values = |name: &str| field::values(given, name).cloned().collect::<Option<Vec<String>>>();
     given.iter().map(|(name, _)| (field::key(name), values(name).unwrap_or_default())).collect()
 }
@@ -406,10 +410,11 @@ pub struct Output {
     pub form: FormArgs,
     #[command(flatten)]
     pub amount: AmountArgs,
-    /// A limit, such as "p99 < 50ms" or "failed < 0.1%": exit code 0 if all pass, 1 if one fails; may be repeated
+    /// A limit, such as "p99 < 50ms" or "failed < 0.1%": exit code 0 if all pass, 1 if one fails. May be
+    /// repeated
     #[arg(long = "limit", value_name = "LIMIT", value_parser = plan::limit)]
     pub limits: Vec<Limit>,
-    /// New folder for the record and its page [default: none is kept]
+    /// New folder for the record and its page [default: no record]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Serve progress to Prometheus at /metrics of this address (docs/while-it-runs.md)

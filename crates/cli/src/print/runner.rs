@@ -1,15 +1,16 @@
-//! What a CI runner would take for a command in printed text. Names, messages and last words of services are not ours, and only our
-//! annotations are meant. Pure.
+//! Commands of CI runners in printed text. Names, messages and output of services are untrusted, and only our
+//! annotations are meant as commands. Pure.
 //!
-//! The runner of GitHub Actions executes a line whose first characters after white space are `::`, and `##[command]` anywhere in a line
-//! (`ActionCommand.cs` in actions/runner). Others read the same output, and Gitea's runner sets the same variable.
+//! The runner of GitHub Actions executes a line whose first characters after white space are `::`, and
+//! `##[command]` anywhere in a line (`ActionCommand.cs` in actions/runner). Other runners read the same
+//! output, and Gitea's runner sets the same variable.
 
 use std::borrow::Cow;
 
 /// The older form of a command.
 const BRACKET: &str = "##[";
 
-/// The text in which no line is a command: `| ` stands before `::`, and a space inside of `##[`.
+/// Defuses all commands in the text: `| ` is put before `::`, and a space inside of `##[`.
 pub fn defused(text: &str) -> Cow<'_, str> {
     if !text.contains("::") && !text.contains(BRACKET) {
         return text.into();
@@ -17,7 +18,8 @@ pub fn defused(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len() + 16);
     // The runner ends a line at either.
     for line in text.split_inclusive(['\n', '\r']) {
-        // Its comparison may skip characters without a width, so everything that is not plain ASCII counts as white space.
+        // Its comparison may ignore zero-width characters, so everything except plain ASCII counts as white
+        // space.
         let rest = line.trim_start_matches(|c: char| !c.is_ascii_graphic());
         let (blank, rest) = line.split_at(line.len() - rest.len());
         out += blank;

@@ -1,4 +1,4 @@
-//! The forms in which profiles of a record are printed, and which of them.
+//! The output formats of profiles of a record, and the selection.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use plan::Plan;
 use crate::exit::Failed;
 use crate::print;
 
-/// Flags that say what is printed, how, and where.
+/// Flags for the contents, format and destination of the output.
 #[derive(Debug, Args)]
 pub struct FormArgs {
     /// Format of the output
@@ -27,13 +27,13 @@ pub struct FormArgs {
     /// Write to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Of a record: recompute the explanation from the raw profiles
+    /// With a record: recompute the explanation from the raw profiles
     #[arg(long)]
     pub again: bool,
 }
 
 impl FormArgs {
-    /// Refuses flags that say nothing together.
+    /// Rejects flags that conflict.
     pub fn check(&self) -> Result<(), Failed> {
         if self.heap && matches!(self.format, Form::Text | Form::Json | Form::Html) {
             let message = format!("--heap: {} has memory beside CPU time", self.format.name());
@@ -43,7 +43,8 @@ impl FormArgs {
         self.out.as_deref().map_or(Ok(()), print::check_writable)
     }
 
-    /// Refuses, before services of this plan are started, what cannot be printed of them.
+    /// Rejects names that this plan does not have and formats that it cannot be printed in, before its
+    /// services are started.
     pub fn check_for(&self, plan: &Plan) -> Result<(), Failed> {
         if self.again {
             let message = "--again: what is captured now is computed from the raw profiles anyway";
@@ -70,7 +71,7 @@ impl FormArgs {
     }
 }
 
-/// Refuses a name that is none of these.
+/// Rejects unknown names.
 fn known<'n>(
     flag: &str,
     name: Option<&'n str>,
@@ -82,7 +83,7 @@ fn known<'n>(
     Err(Failed::usage(format!("{flag}: no profile of `{name}`")).hint(hint))
 }
 
-/// A form.
+/// An output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     /// Tables and trees for a terminal
@@ -91,13 +92,13 @@ pub enum Form {
     Json,
     /// One page with flame graphs of each variant and of differences, for a browser, without network
     Html,
-    /// Stacks in Brendan Gregg's folded form, a line each, for flamegraph.pl, inferno and speedscope
+    /// Stacks in Brendan Gregg's folded format, one per line, for flamegraph.pl, inferno and speedscope
     Folded,
     /// One flame graph as an image
     Svg,
-    /// speedscope's form: drop it on speedscope.app, to search and to see callers
+    /// speedscope's format: drop it on speedscope.app, to search and to see callers
     Speedscope,
-    /// V8's form, for DevTools and speedscope, all workers in one
+    /// V8's format, for DevTools and speedscope, all workers in one
     Cpuprofile,
 }
 
@@ -108,7 +109,7 @@ impl Form {
     }
 }
 
-/// Prints an explanation, or the part of it that was asked for.
+/// Prints an explanation, or the selected part of it.
 pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow::Result<()> {
     let chosen = chosen(args, explanation)?;
     let out = args.out.as_deref();
@@ -131,7 +132,7 @@ pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow:
     Ok(print::put(out, &text)?)
 }
 
-/// How to open a file in a form, or what its times stand for.
+/// How to open a file of this format, or the meaning of its times.
 fn hint(form: Form, unit: Unit) -> Option<&'static str> {
     match form {
         Form::Speedscope => Some("to open it: drop the file on speedscope.app"),
@@ -148,7 +149,7 @@ fn hint(form: Form, unit: Unit) -> Option<&'static str> {
     }
 }
 
-/// Trees in a form for other tools, with a hint how to open it.
+/// Trees in a format of other tools, with a hint how to open it.
 pub fn exported(form: Form, trees: &[(String, &Tree)], unit: Unit, title: &str) -> Result<String, Failed> {
     let text = match form {
         Form::Speedscope => format!("{}\n", explain::speedscope(trees, unit)),
@@ -173,7 +174,8 @@ fn called(subject: &Subject) -> String {
     format!("{} · {}", subject.variant, subject.service)
 }
 
-/// The part that was asked for: subjects by name, and the comparisons that a variant is in. Those of several services say nothing of one.
+/// The selected part: subjects by name, and the comparisons of a variant. Comparisons of several services are
+/// left out if one service is selected.
 fn chosen(args: &FormArgs, explanation: &Explanation) -> Result<Explanation, Failed> {
     let mut chosen = explanation.clone();
     if let Some(variant) = &args.variant {
@@ -201,7 +203,7 @@ fn retain(
     Ok(())
 }
 
-/// The one tree that a form has room for.
+/// The tree for a format that contains only one.
 fn one<'a>(form: Form, trees: &[(String, &'a Tree)]) -> Result<(String, &'a Tree), Failed> {
     match trees {
         [one] => Ok(one.clone()),

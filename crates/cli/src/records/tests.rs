@@ -1,10 +1,10 @@
-//! Which record a word means, in a table.
+//! A table of words and the records that they refer to.
 
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-/// A folder with headers in it: name, experiment, created.
+/// A folder with headers: name, experiment, created.
 fn shelf(of: &[(&str, &str, &str)]) -> (tempfile::TempDir, Shelf) {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, experiment, created) in of {
@@ -64,7 +64,7 @@ fn after_a_clock_was_set_back_the_newest_is_still_the_one_that_was_made_last() {
         let newest = Shelf::of(folder.path()).find(LATEST).expect("there are some");
         assert_eq!(newest.file_name(), Some(name.as_ref()));
     }
-    // Once the clock is ahead again, it tells.
+    // When the clock is ahead again, the time is sufficient.
     assert_eq!(order(&folder.path().join("next"), "2026-01-03T00:00:01Z"), None);
 }
 
@@ -79,7 +79,7 @@ fn what_is_missed_or_ambiguous_is_answered_with_names_and_their_number() {
         ("keep-alive~9", "only 4 records of the experiment `keep-alive`"),
         ("latest~6", "only 6 records"),
         ("latest~6", "the oldest is latest~5"),
-        // A folder may be called like another record's experiment.
+        // A folder may have the name of another record's experiment.
         ("größe", "größe` may be the folder"),
         ("größe", "größe-20260101-120000"),
         ("latest~x", "no file or folder, and no record or experiment below"),
@@ -98,11 +98,11 @@ fn a_newest_record_that_cannot_be_read_is_still_the_newest() {
     let (folder, _) = shelf(&RECORDS);
     write(&folder, "broken", "{\"version\":1,");
     assert_eq!(Shelf::of(folder.path()).find("latest").expect("one"), folder.path().join("broken"));
-    // Of its experiment too, which the name of its folder tells.
+    // Also the newest of its experiment, which is derived from the folder's name.
     write(&folder, "keep-alive-20260104-000000", "{\"version\":1,");
     let newest = Shelf::of(folder.path()).find("keep-alive").expect("one");
     assert_eq!(newest.file_name(), Some("keep-alive-20260104-000000".as_ref()));
-    // Another experiment's name may begin alike.
+    // Another experiment's name may have the same beginning.
     write(&folder, "keep-alive-off-20260105-000000", "{\"version\":1,");
     let newest = Shelf::of(folder.path()).find("keep-alive").expect("one");
     assert_eq!(newest.file_name(), Some("keep-alive-20260104-000000".as_ref()));

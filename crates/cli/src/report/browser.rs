@@ -1,7 +1,7 @@
-//! `report --open`: a record's page in a browser, or where it is.
+//! `report --open`: opens a record's page in a browser, or prints its path.
 //!
-//! A record may come from anywhere, and so may the pages in its folder: none of them is opened. What is opened is drawn from the record's data
-//! into a folder that nobody else may enter.
+//! A record and the pages in its folder are untrusted, so none of these pages is opened. The opened page is
+//! drawn from the record's data into a folder that only this user may access.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -17,20 +17,20 @@ use super::{Drawn, drawn_from, measured};
 use crate::exit::{self, Failed};
 use crate::{explanation, print};
 
-/// Folder of pages, in that of this user's state.
+/// Subfolder for pages in the user's state folder.
 const PAGES: &str = "pages";
 /// Age at which pages are removed.
 const PAGES_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Digits that tell records of the same name apart.
+/// Number of digits that distinguish records of the same name.
 const KEY_DIGITS: usize = 12;
 
-/// Draws the page of a record and opens it, or prints its path and how to see it.
+/// Draws the page of a record and opens it, or prints its path and how to view it.
 pub fn open(record: &Record) -> anyhow::Result<u8> {
     let page = drawn_from(record, draw)?;
     let path = page.display().to_string();
     let line = format!("{path}\n");
     let set = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
-    // Of several, apart by colons, the first is the one that is wanted.
+    // The first of several browsers, separated by colons.
     let named = set("BROWSER")
         .and_then(|browsers| browsers.split(':').map(str::to_owned).find(|one| !one.is_empty()));
     let shown = match named {
@@ -41,7 +41,7 @@ pub fn open(record: &Record) -> anyhow::Result<u8> {
             print::talk(
                 "there is no desktop here (DISPLAY, WAYLAND_DISPLAY and BROWSER are not set); the page needs nothing beside it:",
             );
-            // This machine's name, as others may know it.
+            // This machine's name, as other machines may know it.
             let uname = rustix::system::uname();
             let host = uname.nodename().to_string_lossy();
             print::tell!("  on the machine that you sit at: scp {host}:{path} . && xdg-open {REPORT_PAGE}");
@@ -58,7 +58,7 @@ pub fn open(record: &Record) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Draws the pages of a record, and gives the path of the report's.
+/// Draws the pages of a record, and returns the path of the report's.
 fn draw(of: Drawn<'_>) -> Result<PathBuf, Failed> {
     let (record, conclusion, explanation) = of;
     let failed = |path: &Path, why: &dyn std::fmt::Display| {
@@ -89,16 +89,16 @@ fn draw(of: Drawn<'_>) -> Result<PathBuf, Failed> {
     Ok(path)
 }
 
-/// `$XDG_STATE_HOME/proofload`, or `~/.local/state/proofload`; without a home the same in the folder of this session.
+/// `$XDG_STATE_HOME/proofload`, or `~/.local/state/proofload`. Without a home the session's runtime folder.
 fn state() -> Option<PathBuf> {
-    // A relative path is to be ignored, says the XDG Base Directory Specification.
+    // The XDG Base Directory Specification requires relative paths to be ignored.
     let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || absolute("HOME").map(|home| home.join(".local/state"));
     let base = absolute("XDG_STATE_HOME").or_else(home).or_else(|| absolute("XDG_RUNTIME_DIR"));
     base.map(|base| base.join("proofload"))
 }
 
-/// One folder for each record: a page that is drawn again takes the place of the last.
+/// One folder for each record: a page that is drawn again replaces the last.
 fn name(directory: &Path) -> String {
     let whole = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let key = Digest::of(whole.as_os_str().as_encoded_bytes()).to_string();
@@ -106,7 +106,7 @@ fn name(directory: &Path) -> String {
     format!("{}-{}", model::text::slug(&name, 40), &key[..KEY_DIGITS])
 }
 
-/// Removes pages of other records that were drawn long ago. What cannot be removed is only space.
+/// Removes old pages of other records. Pages that cannot be removed only take space.
 fn remove_old(pages: &Path, own: &Path) {
     let is_old = |path: &Path| {
         let drawn = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?.modified().ok()?;
@@ -118,7 +118,8 @@ fn remove_old(pages: &Path, own: &Path) {
     }
 }
 
-/// Starts the program that the variable BROWSER names, word by word, with `%s` for the page, and does not wait. No shell reads the path.
+/// Starts the program in the variable BROWSER, split into words, with `%s` replaced by the page, without
+/// waiting. No shell interprets the path.
 fn show_in(browser: &str, page: &Path) -> io::Result<()> {
     let placed = browser.split_whitespace().any(|word| word == "%s");
     let line = format!("{browser}{}", if placed { "" } else { " %s" });

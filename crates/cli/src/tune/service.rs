@@ -1,5 +1,6 @@
-//! The service that is tuned: a command, or an experiment file without factors; what is known of it and its machine before anything is tried, by
-//! its command, its variables and files; and what its first runs tell, of which one is a short profile.
+//! The tuned service: a command, or an experiment file without factors. Collects facts about it and its
+//! machine before the tuning, from its command, variables and files, and results of its first runs, one of
+//! which is a short profile.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -19,9 +20,9 @@ use crate::{explanation, print, records, run};
 
 pub struct Base {
     pub text: String,
-    /// What a record says was asked.
+    /// The experiment's name in a record.
     pub name: String,
-    /// Where directories are relative to.
+    /// Base of relative directories.
     pub directory: PathBuf,
     pub plan: Plan,
 }
@@ -89,7 +90,7 @@ impl Base {
         Ok(Base { text: written.text, name, directory: ".".into(), plan })
     }
 
-    /// Whether the experiment can be had with each level of a setting that the user wants tried.
+    /// Checks that the experiment is valid with each level of a user's setting.
     pub fn check(&self, text: &str) -> Result<(), Failed> {
         let refused = |why: String| Failed::usage(format!("--try '{}': {why}", plan::quotable(text)));
         let setting = tune::tried(text).map_err(refused)?;
@@ -104,7 +105,7 @@ impl Base {
         Ok(())
     }
 
-    /// What is known of it before it runs.
+    /// Facts that are known before it runs.
     pub fn facts(&self) -> Facts {
         let of = &self.plan.variants[0];
         Facts { tls: of.load.tls.is_some(), ..of.entry_service().map(look).unwrap_or_default() }
@@ -119,12 +120,12 @@ const LIBRARIES: [&str; 6] = [
     "/usr/local/lib",
     "/lib64",
 ];
-/// What a program of Go has in it.
+/// A mark in every Go program.
 const GO_MARK: &[u8] = b"\xff Go buildinf:";
-/// Beyond this no program is looked through.
+/// Larger programs are not searched.
 const PROGRAM_BYTES_MAX: u64 = 200 << 20;
 
-/// Looks at the service and at this machine. It starts nothing but `node --version`.
+/// Examines the service and this machine. It starts nothing but `node --version`.
 fn look(service: &Service) -> Facts {
     let Some(command) = service.command() else { return Facts::default() };
     let mut env: BTreeMap<String, String> = std::env::vars_os()
@@ -175,14 +176,14 @@ fn is_go(program: &Path) -> bool {
     read.is_ok() && bytes.starts_with(b"\x7fELF") && bytes.windows(GO_MARK.len()).any(|at| at == GO_MARK)
 }
 
-/// Major and minor version of a node, and all of it.
+/// Major and minor version of a node, and the full version.
 fn version(node: &Path) -> Option<((u32, u32), String)> {
     let said = machine::version_of(node.to_str()?)?;
     let mut numbers = said.trim_start_matches('v').split('.').map(str::parse::<u32>);
     Some(((numbers.next()?.ok()?, numbers.next()?.ok()?), said))
 }
 
-/// Servers are often where the path of a user does not lead.
+/// Servers are often installed outside of a user's PATH.
 fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
@@ -195,7 +196,7 @@ fn libraries() -> Vec<PathBuf> {
     found.filter(|path| path.exists()).collect()
 }
 
-/// Versions that version managers keep, unlike the one that runs.
+/// Versions from version managers that differ from the running one.
 fn other_nodes(node: &str) -> Vec<(PathBuf, String)> {
     let own = version(Path::new(node));
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
@@ -215,19 +216,20 @@ fn other_nodes(node: &str) -> Vec<(PathBuf, String)> {
         .filter_map(|program| version(&program).map(|version| (program, version)))
         .filter(|(_, version)| own.as_ref() != Some(version))
         .collect();
-    // The newest is the first that is tried, and preferred.
+    // The newest one is tried first, and preferred.
     found.sort_by(|one, other| other.1.cmp(&one.1));
     found.dedup_by(|one, other| one.1 == other.1);
     found.into_iter().map(|(program, (_, version))| (program, version)).collect()
 }
 
-/// Bounds of a trial's warm-up and of a slice in seconds, while settings are screened: many short trials tell more than few long ones.
+/// Limits of a trial's warm-up and of a slice in seconds, while settings are screened: many short trials are
+/// more informative than few long ones.
 const WARM_UP_S: (f64, f64) = (0.5, 3.0);
 const SLICE_S: (f64, f64) = (0.5, 1.0);
-/// From so many bytes of log a request on a service counts as one that logs.
+/// From this number of log bytes per request, a service counts as one that logs.
 const LOG_BYTES_MIN: f64 = 5.0;
 
-/// How long trials are while settings are screened, by the first run.
+/// Length of trials while settings are screened, from the first run.
 #[derive(Clone, Copy)]
 pub struct Times {
     pub warm_up: Duration,
@@ -246,13 +248,14 @@ impl Times {
     }
 }
 
-/// Has services listen where they did before: to find that out takes a start of each variant, in every step anew.
+/// Makes services listen on the same ports as before: otherwise the search needs a start of each variant in
+/// every step.
 pub fn listen_as(plan: &mut Plan, before: &Record) {
     let Some(trial) = before.trials().next() else { return };
     for variant in &mut plan.variants {
         variant.pin(&trial.started.services);
         for service in variant.services.iter_mut().filter(|service| service.chooses_port()) {
-            // It heeds PORT, or it would have been found elsewhere.
+            // It uses PORT, otherwise it would have been found on another port.
             let env = service.command_mut().map(|command| &mut command.env);
             env.map(|env| env.entry("PORT".to_owned()).or_insert_with(|| "{port}".to_owned()));
         }
@@ -280,7 +283,7 @@ pub fn compresses(record: &Record) -> bool {
 }
 
 impl Work<'_> {
-    /// Looks at what the service as it is spends its time on. Without a profile all is tried that may apply.
+    /// Profiles the unchanged service. Without a profile all applicable settings are tried.
     pub fn profile(&mut self, times: Times, facts: &mut Facts) -> anyhow::Result<()> {
         print::tell!("a profile: what does it spend its time on?");
         let mut plan = plan::parse(&self.base.text, &self.base.directory)

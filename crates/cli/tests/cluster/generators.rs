@@ -1,11 +1,11 @@
-//! A run whose load comes from hosts by SSH: every request accounted for, and what becomes of it when a host crashes.
+//! A run whose load comes from hosts by SSH: every request is accounted for, also when a host crashes.
 
 use crate::accounted_for;
 use crate::hosts::Hosts;
 use crate::place::{Draft, ended};
 
 const SHORT: &str = "budget = \"90s\"\nslice = \"500ms\"";
-/// Long enough for whatever is to happen meanwhile.
+/// Long enough for all events of a test.
 const LONG: &str = "budget = \"10m\"\nslice = \"2s\"\nslices = 10\nblocks = 100";
 
 /// A service beside Proofload, which these hosts load.

@@ -1,4 +1,5 @@
-//! Hosts made by scripts/test-hosts for one test, gone with it, also when it is killed: what holds them ends with a pipe.
+//! Hosts created by scripts/test-hosts for one test. They end with it, also when it is killed, because their
+//! holder ends with a pipe.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -15,36 +16,36 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use crate::place::{Run, Said, ended, skip};
 use crate::{measured, within};
 
-/// Where hosts reach the controller.
+/// Address of the controller for hosts.
 pub const CONTROLLER: &str = "10.77.0.1";
-/// Everything that a run does here before it loads, on a busy machine.
+/// Time limit for everything that a run does here before it loads, on a busy machine.
 pub const BEGIN: Duration = Duration::from_secs(60);
-/// What ends there with a connection ends in this time.
+/// Time limit for the end of processes after a connection is lost.
 const SOON: Duration = Duration::from_secs(15);
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/test-hosts");
 
 /// Hosts `h1`, `h2` and so on, on one bridge with a controller.
 pub struct Hosts {
     holder: Child,
-    /// Closed first: then they go.
+    /// Closed first, which ends the hosts.
     stdin: Option<ChildStdin>,
     folder: tempfile::TempDir,
 }
 
 impl Hosts {
-    /// So many. `None`, told loudly, where this user or kernel gives none.
+    /// Creates this number of hosts. `None`, with a message, if the user or kernel does not permit it.
     pub fn up(number: u32) -> Option<Hosts> {
         Hosts::with_clocks(number, "")
     }
 
-    /// The same with clocks that are ahead: `2=3600` is that of h2 by an hour.
+    /// The same with clocks that are ahead: with `2=3600` h2 is ahead by an hour.
     pub fn with_clocks(number: u32, clocks: &str) -> Option<Hosts> {
         if !rustix::process::geteuid().is_root() {
             skip("hosts of their own take root: sudo make test-cluster");
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder for the hosts");
-        // Others than root log in there, too.
+        // Other users than root log in there, too.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
         let mut holder = Command::new(SCRIPT);
         holder.args(["hold", &number.to_string()]).arg(folder.path()).env("CLOCKS", clocks);
@@ -63,25 +64,27 @@ impl Hosts {
         Some(Hosts { holder, stdin, folder })
     }
 
-    /// A file or folder among theirs: `h1/root` is the home there.
+    /// A file or folder of the hosts: `h1/root` is the home there.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Adds to what ssh is configured with.
+    /// Adds to the configuration of ssh.
     pub fn configure(&self, text: &str) {
         let file = self.path("ssh_config");
         let config = fs::read_to_string(&file).expect("there is a configuration");
-        // What comes first counts.
+        // The first occurrence counts.
         fs::write(file, format!("{text}\n{config}")).expect("it is ours");
     }
 
-    /// Does `job` as the controller: with its network, also in threads and processes that it starts, and with an `ssh` that knows them.
+    /// Runs `job` as the controller: in its network, also in threads and processes that it starts, and with
+    /// an `ssh` that knows the hosts.
     pub fn within<T: Send>(&self, job: impl FnOnce() -> T + Send) -> T {
         let path = std::env::var("PATH").unwrap_or_default();
         let bin = self.path("bin").display().to_string();
         if !path.starts_with(&bin) {
-            // SAFETY: tests of this binary run one after the other, and no other thread is left that reads the environment.
+            // SAFETY: tests of this binary run one after the other, and no other thread is left that reads
+            // the environment.
             unsafe { std::env::set_var("PATH", format!("{bin}:{path}")) };
         }
         let network = format!("/proc/{}/ns/net", self.pid("controller"));
@@ -112,12 +115,12 @@ impl Hosts {
         })
     }
 
-    /// The same to its end.
+    /// Runs an experiment to its end.
     pub fn ran(&self, text: &str) -> Said {
         ended(self.run(text))
     }
 
-    /// A run of which slices are being measured.
+    /// A run in which slices are being measured.
     pub fn loading(&self, text: &str) -> Child {
         let run = self.run(text);
         assert!(within(BEGIN, || measured(&self.path("record")) >= 1), "nothing is measured");
@@ -128,17 +131,17 @@ impl Hosts {
         record::open(&self.path("record")).expect("the record opens")
     }
 
-    /// That so many hosts have no process but their sshd soon.
+    /// Asserts that these hosts soon have no process except sshd.
     pub fn all_quiet(&self, number: u32) {
         (1..=number).for_each(|host| self.is_quiet(host));
     }
 
-    /// That this one has none.
+    /// Asserts that a host has none.
     pub fn is_quiet(&self, host: u32) {
         assert!(self.is_quiet_within(host, SOON), "on h{host}: {:?}", self.processes(host));
     }
 
-    /// Does something in the mounts of a host, and with its processes.
+    /// Runs a command in the mount and process namespaces of a host.
     pub fn on(&self, host: u32, command: &str) {
         let pid = self.pid(&format!("h{host}"));
         let [mounts, network] = ["mnt", "net"].map(|kind| format!("/proc/{pid}/ns/{kind}"));
@@ -147,7 +150,7 @@ impl Hosts {
         assert!(nsenter.status().expect("nsenter starts").success(), "on h{host}: {command}");
     }
 
-    /// Pulls the cable of a host, or plugs it in.
+    /// Disconnects or connects the network of a host.
     pub fn cable(&self, host: u32, plugged: bool) {
         let state = if plugged { "up" } else { "down" };
         let cable = format!("p{host}");
@@ -155,13 +158,13 @@ impl Hosts {
         assert!(self.within(set).success(), "the cable of h{host}");
     }
 
-    /// Ends all processes of a host at once.
+    /// Kills all processes of a host at once.
     pub fn crash(&self, host: u32) {
         let status = Command::new(SCRIPT).args(["crash", &host.to_string()]).arg(self.folder.path()).status();
         assert!(status.expect("scripts/test-hosts starts").success(), "h{host} is there");
     }
 
-    /// Command lines of the processes of a host that its shells and programs left: all but its first process, which is its sshd.
+    /// Command lines of the processes of a host, except its root process, which is its sshd.
     pub fn processes(&self, host: u32) -> Vec<String> {
         let own = format!("/proc/{}/ns/pid_for_children", self.pid(&format!("h{host}")));
         let theirs = fs::read_link(own).expect("h is there");
@@ -176,12 +179,12 @@ impl Hosts {
         argv.map(|argv| String::from_utf8_lossy(&argv).replace('\0', " ")).collect()
     }
 
-    /// Whether a host has no process but its sshd within some seconds.
+    /// Whether a host has no process except sshd within some seconds.
     pub fn is_quiet_within(&self, host: u32, patience: Duration) -> bool {
         within(patience, || self.processes(host).is_empty())
     }
 
-    /// Number of the first process of a host or of the controller.
+    /// Number of the root process of a host or of the controller.
     fn pid(&self, name: &str) -> u32 {
         let text = fs::read_to_string(self.path(name).join("pid")).expect("it was started");
         text.trim().parse().expect("a process id")
@@ -195,7 +198,7 @@ impl Drop for Hosts {
     }
 }
 
-/// This program without what only debuggers read, so that hosts are not full of it.
+/// This program without debug information, to save disk space on hosts.
 pub fn program() -> PathBuf {
     static STRIPPED: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, path) = STRIPPED.get_or_init(|| {

@@ -1,4 +1,5 @@
-//! Generators as pods of a real Kubernetes with two nodes. Loads are small: both nodes and the control plane share this machine.
+//! Generators as pods of a real Kubernetes with two nodes. Loads are small: both nodes and the control plane
+//! share this machine.
 
 mod cluster;
 mod deployed;
@@ -14,13 +15,13 @@ use self::cluster::{IMAGE, Namespace, script};
 use crate::server::Server;
 use crate::{NEVER, window};
 
-/// What the cluster says of a mistake is told as soon as it is known.
+/// Time limit for reporting an error of the cluster.
 const SOON: Duration = Duration::from_secs(30);
 
-/// Where pods reach the control plane's network (scripts/cluster/place.py).
+/// Address in the control plane's network for pods (scripts/cluster/place.py).
 const CONTROL: &str = "10.83.0.1";
 
-/// So many pods of our image, as administrator.
+/// This number of pods of our image, as administrator.
 fn pods(namespace: &Namespace, pods: u32) -> plan::Kubernetes {
     plan::Kubernetes {
         context: None,
@@ -40,7 +41,7 @@ fn open(cluster: &plan::Kubernetes) -> Result<Vec<Channel>, Error> {
     opened
 }
 
-/// The error of pods that cannot be had, told soon and in these words; nothing of them is left.
+/// Asserts that these pods fail soon with this error, and that nothing of them is left.
 fn refusal(namespace: &Namespace, cluster: &plan::Kubernetes, words: &[&str]) {
     let began = Instant::now();
     let error = match open(cluster) {
@@ -65,7 +66,7 @@ fn names(channels: &[Channel]) -> Vec<String> {
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn pods_on_both_nodes_load_a_service_and_both_sides_count_the_same() {
-    // Nobody but who has the role that is shipped, where only pods without any right are taken.
+    // Only with the shipped role, in a namespace that only accepts pods without any privileges.
     let namespace = Namespace::new("both").restricted().with_role();
     let service = Server::start(CONTROL);
     let cluster = plan::Kubernetes { context: Some("guest".into()), ..pods(&namespace, 4) };
@@ -84,7 +85,7 @@ fn pods_on_both_nodes_load_a_service_and_both_sides_count_the_same() {
     assert!(ran.lost.is_empty(), "{:?}", ran.lost);
     assert_eq!((ran.counts.due(), ran.parts.len()), (402, 4));
     assert_eq!(service.requests(), ran.counts.sent);
-    // A second window of the same pods, and then nothing of them.
+    // A second window of the same pods, after which they are gone.
     let again = fleet.run(Until::Requests(10), NEVER);
     assert_eq!((again.counts.sent, again.parts.len()), (10, 4));
     drop(fleet);

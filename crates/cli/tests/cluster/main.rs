@@ -1,5 +1,6 @@
-//! Proofload and other machines: hosts that the tests make themselves, each with a network, processes, a clock and a disk of its own,
-//! that crash, are cut off and run full; and a real Kubernetes. They take root and some minutes, so that only `make test-cluster` runs them.
+//! Proofload and other machines: hosts created by the tests, each with separate network, processes, clock and
+//! disk, which crash, are disconnected and run full. Also a real Kubernetes. The tests need root and some
+//! minutes, so only `make test-cluster` runs them.
 
 mod generators;
 mod hosts;
@@ -7,7 +8,7 @@ mod kube;
 #[allow(dead_code)]
 #[path = "../end_to_end/place.rs"]
 mod place;
-// The other tests of fleets have the rest of it.
+// Other tests of fleets use the rest of it.
 #[allow(dead_code)]
 #[path = "../../../remote/tests/server/mod.rs"]
 mod server;
@@ -36,13 +37,13 @@ fn within(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Slices of a run that were measured by now.
+/// Number of slices measured so far.
 fn measured(record: &Path) -> usize {
     let events = fs::read_to_string(record.join("events.jsonl")).unwrap_or_default();
     events.matches("\"measured\"").count()
 }
 
-/// These as one fleet, which knows their clocks and has this to do.
+/// These as one fleet with synchronized clocks and this load.
 fn begun(channels: Vec<Channel>, specs: Vec<LoadSpec>) -> Fleet {
     let mut fleet = Fleet::connect(channels).expect("all are there");
     fleet.compare_clocks().expect("all answer");
@@ -50,7 +51,7 @@ fn begun(channels: Vec<Channel>, specs: Vec<LoadSpec>) -> Fleet {
     fleet
 }
 
-/// Runs a window of so many seconds, has something happen one second into it, and tells what came of it, and when.
+/// Runs a window of this length with an event one second into it. Returns the result, and the elapsed time.
 fn window(fleet: &mut Fleet, seconds: u64, happens: impl FnOnce() + Send) -> (Ran, Duration) {
     std::thread::scope(|scope| {
         let misfortune = scope.spawn(|| {

@@ -1,5 +1,5 @@
-//! Services on other machines by SSH: measured from here, with what they said; and what stays of them when a machine, a cable or
-//! Proofload itself fails in the middle of a run, which is nothing.
+//! Services on other machines by SSH: measured from here, with their output. When a machine, a network or
+//! Proofload fails during a run, no process of them stays.
 
 use std::fs;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::hosts::Hosts;
 use crate::place::{Draft, ended, signal};
 use crate::{SERVICE, accounted_for, within};
 
-/// An experiment whose api runs on h1 and needs what runs on `db_host`.
+/// An experiment whose api runs on h1 and needs a service on `db_host`.
 fn experiment(hosts: &Hosts, db_host: &str, design: &str) -> String {
     for host in ["h1", "h2"] {
         let home = hosts.path(host).join("root");
@@ -29,10 +29,10 @@ fn experiment(hosts: &Hosts, db_host: &str, design: &str) -> String {
 }
 
 const SHORT: &str = "budget = \"90s\"";
-/// Long enough for whatever is to happen meanwhile.
+/// Long enough for all events of a test.
 const LONG: &str = "budget = \"10m\"\nslice = \"500ms\"\nslices = 20\nblocks = 100";
 
-/// Processes of a host that are services or look after them.
+/// Processes of a host that are services or supervise them.
 fn ours(hosts: &Hosts, host: u32) -> Vec<String> {
     let is_ours = |process: &String| process.contains("service.js") || process.contains("proofload");
     hosts.processes(host).into_iter().filter(is_ours).collect()
@@ -91,7 +91,7 @@ fn a_cable_that_is_pulled_ends_the_run_here_and_the_services_there() {
     assert!(!ours(&hosts, 1).is_empty());
     hosts.cable(1, false);
     ended(run).ends(3);
-    // Nobody tells them: that nothing was heard for a minute does.
+    // Without a notice, they end after a minute without a message.
     let gone = || ours(&hosts, 1).is_empty();
     assert!(within(Duration::from_secs(100), gone), "on h1: {:?}", hosts.processes(1));
 }

@@ -1,4 +1,5 @@
-//! Generators by SSH: what is put where, who gets in, what happens when hosts and networks fail, and that nothing stays.
+//! Generators by SSH: files that are copied, access, failures of hosts and networks, and that nothing is
+//! left.
 
 mod bad;
 mod command;
@@ -43,7 +44,7 @@ fn the_program_is_copied_once_and_again_where_it_is_another_or_damaged() {
     let Some(hosts) = Hosts::up(1) else { return };
     let program = own();
     let folder = folder(&hosts, 1);
-    // Start files may talk, and an older version is there.
+    // Start files may print text, and there is an older version.
     fs::write(hosts.path("h1/root/.bashrc"), "echo 'Welcome to h1!'; printf 'no line end'\n")
         .expect("a start file");
     fs::create_dir_all(&folder).expect("the folder of programs");

@@ -1,5 +1,5 @@
-//! The steps of the GitHub actions in a simulated runner: what a service does to the runner's files changes no verdict, a record of others is
-//! safe to judge, and the comment goes to the pull request that the event belongs to.
+//! The steps of the GitHub actions in a simulated runner. A service that changes the runner's files changes
+//! no verdict, an untrusted record is safe to judge, and the comment goes to the pull request of the event.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -8,10 +8,11 @@ use std::process::Command;
 use crate::place::{Draft, KEPT, Place, Run, SERVICE, Said, skip};
 
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/ci");
-/// The runner's files, by the variables that name them.
+/// The runner's files, by their variables.
 const FILES: [&str; 5] =
     ["GITHUB_ENV", "GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STATE", "GITHUB_STEP_SUMMARY"];
-/// Stands for GitHub: it keeps what it is asked, and tells of the pull request 7 of the branch `fix`, with a comment of somebody else.
+/// A fake GitHub: it logs requests, and has the pull request 7 of the branch `fix`, with a comment by another
+/// user.
 const GH: &str = r#"#!/bin/sh
 printf '%s\n' "$*" >> "$ASKED"
 case "$*" in
@@ -22,8 +23,8 @@ case "$*" in
 esac
 "#;
 
-/// What a service does before it serves, which would turn a failing gate green: it tells the runner of a file that each later shell executes,
-/// of a folder to look for programs in, and of an exit code.
+/// Actions of a service before it serves, which would turn a failing gate green: it writes a file to be
+/// executed by later shells, a folder to search for programs in, and an exit code to the runner's files.
 const EVIL: &str = r#"env | cut -d= -f1 > seen
 tell() { if [ -n "$1" ]; then echo "$2" >> "$1"; fi; }
 tell "$GITHUB_ENV" "BASH_ENV=$PWD/evil.sh"
@@ -87,7 +88,7 @@ fn a_service_cannot_make_a_failing_gate_pass() {
     let mut gate = step(&place, "gate");
     let said = gate.env("EXPERIMENT", "experiment.toml").env("GITHUB_TOKEN", "a-token-of-the-job").said();
     if said.code != Some(1) {
-        // Its processor was somebody else's for so long that the run is void.
+        // The host took so much of the processor that the run is void.
         assert!(matches!(said.code, Some(4 | 5)), "{said}");
         return skip("the run came to no verdict");
     }
@@ -207,6 +208,18 @@ fn hostile_records_fail_the_verdict() {
     }
 }
 
+/// A binary from a cache that a pull request's code can write would run with the permission to comment.
+#[test]
+fn the_verdict_takes_no_cache_of_pull_requests() {
+    let action = fs::read_to_string(format!("{SCRIPTS}/../../verdict/action.yml")).expect("the action");
+    let caching: Vec<&str> =
+        action.split("\n    - name: ").filter(|step| step.contains("actions/cache")).collect();
+    let trusted = r#"if: contains(fromJSON('["push", "schedule", "workflow_dispatch", "workflow_run"]'), github.event_name)"#;
+    let [restore, save] = caching[..] else { panic!("{caching:?}") };
+    assert!(restore.contains("cache/restore@") && restore.contains(trusted), "{restore}");
+    assert!(save.contains("if: steps.cache.outcome == 'success'"), "{save}");
+}
+
 #[test]
 fn the_comment_goes_to_the_events_pull_request() {
     let place = Place::new();
@@ -232,7 +245,7 @@ fn the_comment_goes_to_the_events_pull_request() {
     let (said, text) = asked("3 <!-- proofload-gate performance record -->\n", ["", "ann", "fix", "abc"]);
     said.ends(0);
     assert!(text.contains("api --method PATCH repos/ann/shop/issues/comments/3 "), "{text}");
-    // The pull request has moved on, or there is none.
+    // The pull request has newer commits, or there is none.
     for event in [["", "ann", "fix", "abd"], ["", "bob", "fix", "abc"], ["", "", "", ""]] {
         let (said, text) = asked("", event);
         said.ends(0).prints(&["::warning title=proofload::the comment was not written"]);

@@ -1,4 +1,5 @@
-//! `--against REF`: the code of a repository against a commit of it, built from its own lock file, and every way in which that fails.
+//! `--against REF`: the code of a repository compared with a commit, built from its own lock file, and all
+//! ways in which that fails.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,8 +7,8 @@ use std::process::Command;
 
 use crate::place::{Draft, Place, Run, SERVICE};
 
-/// A repository whose service takes the time that its own package `dep` says; that package is installed from the lock file, without
-/// a network. One commit, and an experiment in it.
+/// A repository whose service takes a time that is set in its package `dep`. That package is installed from
+/// the lock file, without a network. It has one commit, and an experiment.
 struct Shop {
     place: Place,
     commit: String,
@@ -44,7 +45,7 @@ impl Shop {
         shop.git(&["add", "--all"]);
         shop.git(&["commit", "--quiet", "--message=first"]);
         shop.commit = shop.git(&["rev-parse", "HEAD"]);
-        // What the user has installed, and has changed since.
+        // The user's installation, changed since.
         let modules = shop.place.path("shop/api/node_modules");
         fs::create_dir(&modules).expect("it is made");
         std::os::unix::fs::symlink("../dep", modules.join("dep")).expect("a link");
@@ -63,7 +64,7 @@ impl Shop {
         self.place.path("shop/bench/shop.toml")
     }
 
-    /// A command as a hook of git might run it: its variables name another repository.
+    /// A command as a git hook might run it: its variables name another repository.
     fn here(&self, mut command: Command) -> Command {
         command.env("XDG_CACHE_HOME", self.place.path("cache")).env("GIT_DIR", "/nowhere");
         command.env("npm_config_update_notifier", "false");
@@ -76,7 +77,7 @@ impl Shop {
         command
     }
 
-    /// What `check --against HEAD` says of what is compared and made, without what differs from place to place.
+    /// Output of `check --against HEAD`, without parts that differ between places.
     fn check(&self) -> String {
         let check = self.place.proofload(&["run", "--dry-run", "shop/bench/shop.toml", "--against", "HEAD"]);
         let said = self.here(check).said();
@@ -102,7 +103,7 @@ fn code_that_is_slower_than_the_commit_is_found_slower() {
     let record = shop.place.opened();
     let against = record.header.plan.against.as_ref().expect("it is kept");
     assert_eq!((&against.commit, against.uncommitted), (&shop.commit, true));
-    // It stays for the next, and the working tree as it was.
+    // It stays for the next run, and the working tree is unchanged.
     assert!(
         shop.check()
             .contains("api of HEAD (0123456): there, in PLACE/cache/proofload/worktrees/0123456789ab-")

@@ -1,4 +1,4 @@
-//! `proofload report`: files, pipes, exit codes, and what is said of files that have nothing in them.
+//! `proofload report`: files, pipes, exit codes, and messages for files without runs.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -47,6 +47,6 @@ fn what_cannot_be_read_or_is_not_known_is_told() {
     ] {
         place.said(&["report", path]).ends(2).tells(&[part]);
     }
-    // A file without runs does not keep the others from being read.
+    // A file without runs does not prevent the others from being read.
     place.said(&["report", "prose", "good"]).ends(4).tells(&["prose: nothing"]);
 }

@@ -1,4 +1,5 @@
-//! `proofload doctor calibrate` on a real service: figures of two copies, what `check` makes of them, and nothing left behind.
+//! `proofload doctor calibrate` on a real service: figures of two copies, their use by `check`, and nothing
+//! left behind.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +7,8 @@ use std::path::PathBuf;
 
 use crate::place::{Draft, Place};
 
-/// Each trial has slices enough for a spread within it, and a service on a busy machine time to start and to answer.
+/// Enough slices in each trial for a spread, and enough time for a service on a busy machine to start and to
+/// respond.
 fn patient(place: &Place, levels: &str) -> PathBuf {
     let more = format!("[factors.setting]\n{levels}");
     let (load, design) = ("timeout = \"20s\"", "slices = 3");
@@ -35,12 +37,12 @@ fn two_copies_are_measured_and_check_says_how_long_the_margin_takes() {
     assert!(figure("processes_sd").is_some() && figure("slices_sd").is_some(), "{json:#}");
     let copies = |end: &str| throughput["copies"][end].as_f64().expect("a figure");
     assert!(copies("low") < copies("ratio") && copies("ratio") < copies("high"), "{json:#}");
-    // Copies of a service that works for 3 ms are no factor of two apart.
+    // Copies of a service that works for 3 ms do not differ by a factor of two.
     assert!((0.5..2.0).contains(&copies("ratio")), "{json:#}");
     let found = throughput["found"].as_array().expect("three budgets");
     assert!(found.len() == 3 && found[1]["blocks"].as_u64() > found[0]["blocks"].as_u64(), "{json:#}");
 
-    // The record lies where records lie, opens as one, and tells `check` the spread.
+    // The record is in the folder of records, opens, and provides the spread for `check`.
     let record = json["record"].as_str().expect("a folder");
     assert!(record.contains("records/test-calibration-"), "{record}");
     let mode = fs::metadata(place.path(record)).expect("it is there").permissions().mode();

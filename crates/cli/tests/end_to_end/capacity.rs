@@ -1,4 +1,5 @@
-//! `proofload capacity`: what is refused, the file that says the same, and the capacity of a real queue whose capacity is known.
+//! `proofload capacity`: rejected input, the equivalent file, and the capacity of a real queue with known
+//! capacity.
 
 use std::process::{Command, Stdio};
 
@@ -69,15 +70,15 @@ fn the_capacity_of_a_queue_is_what_queueing_theory_says() {
         place.said(&["capacity", "./queue", "--slo", "p99 < 50ms", "--budget", "80s", "--format", "json"]);
     let report = said.ends(0).json();
     let found = &report["capacities"][0];
-    // µ − ln(100) / 50 ms of a service of 1 ms; this machine has other things to do too.
+    // µ − ln(100) / 50 ms for a service of 1 ms. This machine is not idle.
     let per_s = found["per_s"].as_f64().expect("a capacity");
     assert!((650.0..1050.0).contains(&per_s), "{said}");
     assert!(found["interval"]["low"].as_f64().expect("an interval") < 907.9, "{said}");
     place.is_quiet();
 }
 
-/// A server that waits 20 ms has many requests under way: the connections that a run begins with would be its limit. It freezes once a second if
-/// asked to, so that its p99 does not follow the rate.
+/// A server that waits 20 ms has many requests in flight: the initial number of connections would limit it.
+/// It freezes once a second if configured, so that its p99 does not depend on the rate.
 const WAITING: &str = "const http = require('node:http');\n\
     http.createServer((_, response) => setTimeout(() => response.end('x'), Number(process.env.WAIT_MS))).listen(process.env.PORT);\n\
     const freeze = Number(process.env.FREEZE_MS || 0);\n\

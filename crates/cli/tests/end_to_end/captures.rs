@@ -1,5 +1,5 @@
-//! Windows that the real environment captures of real services, without the run around them: what each kind of window must have, whatever the
-//! service is started as.
+//! Windows that the real environment captures of real services, without a run: required contents of each kind
+//! of window, for all launchers.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::place::{Draft, Place, has_links};
 const KINDS: [CaptureKind; 4] =
     [CaptureKind::Plain, CaptureKind::Counters, CaptureKind::Cpu, CaptureKind::Heap];
 
-/// What a trial of this service gives, one window of each kind.
+/// Captures of a trial of this service, one window of each kind.
 fn captured(place: &Place, service: &str, load: &str) -> Vec<Capture> {
     let env = "env = { PORT = \"{port}\", HOST = \"{address}\", SPIN_MS = \"1\" }";
     let service = format!("{service}\n{env}");
@@ -28,7 +28,7 @@ fn captured(place: &Place, service: &str, load: &str) -> Vec<Capture> {
         KINDS.iter().map(|kind| environment.capture(0, spec(*kind)).expect("it is captured")).collect();
     match environment.capture(0, spec(CaptureKind::Native)) {
         Ok(capture) => captures.push(capture),
-        // Not every kernel lets everybody.
+        // Not every kernel permits it.
         Err(why) => assert!(why.to_string().starts_with("no native stacks: "), "{why}"),
     }
     let ended = environment.stop(0).expect("it lived");
@@ -44,11 +44,11 @@ fn agents(service: &CapturedService) -> Vec<&AgentSeen> {
     service.processes.iter().flat_map(|process| &process.agents).collect()
 }
 
-/// What holds of a capture of Node.js processes, so many of which serve.
+/// Asserts the properties of a capture of Node.js processes, `serving` of which serve.
 fn check(place: &Place, capture: &Capture, serving: usize) {
     let [service] = &capture.services[..] else { panic!("one service: {capture:?}") };
     assert!(
-        // The kernel may have something to say about what it shows.
+        // The kernel may report restrictions.
         (service.missing.is_empty() || capture.kind == CaptureKind::Native)
             && agents(service).iter().all(|agent| agent.failed.is_none()),
         "{service:?}"

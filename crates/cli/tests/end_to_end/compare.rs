@@ -1,4 +1,5 @@
-//! `proofload compare`: commands without a file. Where services listen, what is told of those that fail, and the file that says the same.
+//! `proofload compare`: commands without a file. Detected ports, messages for failed services, and the
+//! equivalent file.
 
 use crate::place::{Place, Run, SERVICE, Said};
 
@@ -28,8 +29,8 @@ fn a_command_that_exits_at_once_is_told_by_its_last_words_alone_and_the_saved_fi
     again.ends(2).tells(&["it is there already"]);
 }
 
-/// A port that is free like the next one, below those that the kernel gives to whoever asks for any and to connections of the tests beside
-/// this one.
+/// A port that is free like the next one, below the kernel's ranges for unspecified ports and outgoing
+/// connections of concurrent tests.
 fn free_pair() -> u16 {
     let is_free = |port: u16| std::net::TcpListener::bind(("::", port)).is_ok();
     let first = 10_000 + u16::try_from(std::process::id() % 10_000).expect("below ten thousand");

@@ -1,5 +1,5 @@
-//! Whether other machines may be loaded is asked before anything is sent, by what they are and not by what they are called. Without a terminal
-//! `--yes` is the answer.
+//! The confirmation for loading other machines is requested before anything is sent, by their addresses and
+//! not by their names. Without a terminal `--yes` confirms.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::place::{Place, Run, Said, get, node, skip};
 
-/// A `kubectl` whose cluster has the Service `shop` in the namespace `prod`, at the port in KUBE_PORT of loopback.
+/// A `kubectl` whose cluster has the Service `shop` in the namespace `prod`, on the loopback port KUBE_PORT.
 const KUBECTL: &str = r#"#!/usr/bin/env node
 const words = process.argv.slice(2).join(' ');
 if (words.startsWith('config view')) {
@@ -34,7 +34,7 @@ if (words.startsWith('config view')) {
 }
 "#;
 
-/// A service that answers its number of connections so far.
+/// A service that responds with its number of connections so far.
 const COUNTING: &str = "let connections = 0; const server = require('node:http').createServer((_, response) => \
                         response.end(String(connections)));\n\
                         server.on('connection', () => { connections += 1; });\n\
@@ -84,7 +84,7 @@ fn what_is_not_this_machine_is_asked_for_whatever_its_name() {
     without_terminal(Place::new().proofload(&words))
         .ends(2)
         .tells(&["/s, and as many requests as 2 connections get responses to while they warm up, for"]);
-    // A service that is started elsewhere: before anybody logs in there.
+    // A service that is started on another machine: before logging in there.
     let place = Place::new();
     let ssh = place.write(
         "bin/ssh",

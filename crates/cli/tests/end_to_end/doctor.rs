@@ -1,4 +1,4 @@
-//! `proofload doctor` on the machine that runs the tests, whatever that is.
+//! `proofload doctor` on any machine that runs the tests.
 
 use crate::place::Place;
 
@@ -6,7 +6,7 @@ use crate::place::Place;
 fn this_machine_is_told_in_text_and_in_json() {
     let place = Place::new();
     let said = place.said(&["doctor"]);
-    // Nothing was measured here, and no terminal is there for colours.
+    // Nothing was measured here, and there is no terminal for colours.
     said.ends(0).prints(&["This machine", "processors: ", "proofload doctor calibrate"]);
     assert!(!said.out.contains('\x1b'), "{said}");
     let value = place.said(&["doctor", "--json"]).ends(0).json();

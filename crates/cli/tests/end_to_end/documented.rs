@@ -1,5 +1,6 @@
-//! Every call of proofload in README and docs is run, in a folder that has what it names: those of blocks of shell, and those within sentences
-//! that are whole. What would load for minutes is shortened, and `CALLS` says why some are not run at all.
+//! Runs every proofload command in README and docs, in a folder with the files that they use: commands in
+//! shell blocks, and complete ones within sentences. Commands that would load for minutes are shortened, and
+//! `CALLS` contains why some are not run.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,22 +15,22 @@ const OUTPUT: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../foreign/tests/corpus/tools/wrk-4.1.0-plain.txt");
 const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../explain/tests/data/auth.cpuprofile");
 
-/// What becomes of a call.
+/// How a call is tested.
 enum Way {
     /// It is run, with these words added unless it has them.
     With(&'static [&'static str]),
-    /// It is not run, and this is why. Its flags are read.
+    /// It is not run, for this reason. Its flags are checked.
     Not(&'static str),
 }
 use Way::{Not, With};
 
 const SHORT: Way = With(&["-d", "100ms"]);
-/// All that comes before services start: they run for minutes.
+/// All steps before services start, for calls that run for minutes.
 const DRY: Way = With(&["--dry-run"]);
 const RECIPE: Way = Not("its program may be missing: recipes.rs");
 const NAME: Way = Not("the name of a command, which wants arguments");
 
-/// By how they begin, `$` being the end; the first that fits. What fits nothing is run as it is.
+/// Calls by their beginnings, `$` being the end. The first match counts. Other calls are run unchanged.
 const CALLS: [(&str, Way); 21] = [
     ("compare$", NAME),
     ("history compare$", NAME),
@@ -59,7 +60,7 @@ fn way(call: &str) -> &'static Way {
     CALLS.iter().find(|(begin, _)| call.starts_with(begin)).map_or(&With(&[]), |(_, way)| way)
 }
 
-/// The calls of proofload in a line of shell, as words without the first and what stands before it.
+/// The proofload calls in a line of shell, as words without the program and anything before it.
 fn calls(line: &str) -> Vec<Vec<String>> {
     let words = shlex::split(line).unwrap_or_default();
     let commands = words.split(|word| ["|", "||", "&&", ";", "&"].contains(&word.as_str()));
@@ -74,7 +75,7 @@ fn calls(line: &str) -> Vec<Vec<String>> {
     commands.filter_map(call).collect()
 }
 
-/// Whether a word stands for what a reader puts there.
+/// Whether a word is a placeholder for the reader.
 fn is_blank(word: &str) -> bool {
     let is_blank = |part: &str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_uppercase());
     word.contains('…') || word.split('/').any(is_blank)
@@ -101,7 +102,7 @@ fn pages() -> Vec<(PathBuf, String)> {
     paths.into_iter().map(read).collect()
 }
 
-/// The lines of a page's blocks of shell, and the words in backticks outside of all blocks.
+/// The lines of a page's shell blocks, and the texts in backticks outside of all blocks.
 fn shell_and_codes(page: &str) -> (Vec<String>, Vec<String>) {
     let (mut shell, mut codes) = (Vec::new(), Vec::new());
     for (place, part) in page.split("```").enumerate() {
@@ -127,7 +128,7 @@ fn documented() -> BTreeSet<Vec<String>> {
     all
 }
 
-/// A folder with what the pages name.
+/// A folder with the files that the pages use.
 fn folder() -> Place {
     let place = Place::new();
     let read = |path: &str| fs::read_to_string(path).expect("it is kept");
@@ -165,7 +166,7 @@ fn folder() -> Place {
     place
 }
 
-/// Runs a call; what went wrong, if something did.
+/// Runs a call. Returns the problem, if there is one.
 fn carry(place: &Place, address: &str, call: &[String]) -> Option<String> {
     let line = call.join(" ");
     let mut words: Vec<String> = Vec::new();
@@ -199,7 +200,7 @@ fn carry(place: &Place, address: &str, call: &[String]) -> Option<String> {
         command.env_remove(desktop);
     }
     let said = command.stdin(stdin).said();
-    // Of other tools' output the conclusion may be invalid, and of one measurement nothing follows.
+    // The audit of other tools' output may be invalid, and a single measurement permits no conclusion.
     let well = said.code == Some(0) || said.code == Some(4) && words[0] == "report";
     (!well).then(|| format!("proofload {}\n{said}", words.join(" ")))
 }
@@ -220,11 +221,12 @@ fn every_call_in_the_pages_is_run_or_says_why_not() {
     assert!(needless.is_empty(), "no page has such calls: {needless:?}");
 }
 
-/// The flags of a call within a sentence that its command does not have, by its help. Words in capitals stand for what a reader puts there.
+/// Flags of a call within a sentence that do not exist in its command's help. Words in capitals are
+/// placeholders.
 fn unknown(call: &[String]) -> Option<String> {
     let help = |words: &[&str]| proofload().args(words).arg("--help").said();
     let words: Vec<&str> = call.iter().map(String::as_str).take_while(|word| *word != "--").collect();
-    // A second word may be a subcommand, and in capitals is none.
+    // A second word may be a subcommand, but not in capitals.
     let deep = words.len() > 1 && words[1].bytes().all(|it| it.is_ascii_lowercase());
     let of_two = deep.then(|| help(&words[..2])).filter(|said| said.code == Some(0));
     let first = words.iter().take(1).filter(|word| !word.starts_with('-')).copied();

@@ -1,8 +1,8 @@
-//! What is counted of a service begins and ends with the window of its load.
+//! Counters of a service begin and end with the window of its load.
 
 use crate::place::{Draft, Place};
 
-/// The same work for each request, whatever else the processors do.
+/// The same work for each request, independent of other load on the processors.
 const HASHES: &str = "const { pbkdf2Sync } = require(\"node:crypto\");
 require(\"node:http\").createServer((request, response) => {
   if (request.url !== \"/healthz\") pbkdf2Sync(\"a\", \"b\", 1000, 64, \"sha512\");
@@ -10,7 +10,7 @@ require(\"node:http\").createServer((request, response) => {
 }).listen(Number(process.env.PORT), process.env.HOST);
 ";
 
-/// With 512 connections about as many requests wait at each edge of a slice as are answered in it.
+/// With 512 connections about as many requests wait at each edge of a slice as are responded to in it.
 #[test]
 fn a_planted_cost_does_not_depend_on_connections() {
     let place = Place::new();

@@ -1,5 +1,5 @@
-//! Services on other machines, as runs have them, with this very program attending to them at the other end of two pipes: what of a
-//! trial is known here, and what happens when one of the machines is gone. That they are reached by SSH is another test's business.
+//! Services on other machines in a run, with this program as the agent behind two pipes: which data of a
+//! trial is available, and the effect of a lost machine. Other tests cover SSH.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::place::{Draft, Place, SERVICE, signal, wait_until};
 const API: &str = "ssh://bench-1";
 const DB: &str = "ssh://bench-2";
 
-/// An api on one machine that needs what runs on another.
+/// An api on one machine that needs a service on another.
 fn experiment(place: &Place) {
     let directory = Path::new(SERVICE).parent().expect("it lies in a folder").display();
     let of = |host: &str| {
@@ -36,7 +36,7 @@ fn experiment(place: &Place) {
     place.write("experiment.toml", text);
 }
 
-/// An environment whose machines elsewhere are programs on this one, and their numbers.
+/// An environment whose remote machines are programs on this one, and their numbers.
 fn environment(place: &Place, plan: Plan) -> (RealEnvironment, BTreeMap<String, u32>) {
     let mut numbers = BTreeMap::new();
     let remote_hosts = RemoteHosts::open(&plan, &mut |host| {
@@ -52,7 +52,7 @@ fn environment(place: &Place, plan: Plan) -> (RealEnvironment, BTreeMap<String, 
     (environment, numbers)
 }
 
-/// One of which everything is known, with both machines' numbers, once a trial of it has started.
+/// A complete environment, with both machines' numbers, after a trial has started.
 fn started(
     place: &Place,
     capture: Option<u32>,
@@ -83,7 +83,8 @@ fn a_trial_on_two_other_machines_is_known_here_as_one_of_this_machine_is() {
         let used = slice.services.iter().find(|used| used.service == name).expect("both are told");
         (used.cpu_ns, used.processes, used.run_delay_ns)
     };
-    // A request spins for a millisecond of the clock: what another process takes of it is time spent waiting for a core.
+    // A request spins for a millisecond of the clock: time taken by another process is time spent waiting for
+    // a core.
     let (used, processes, waited) = cpu_ns("api");
     assert!(
         slice.counts.successful > 20 && used + waited > slice.counts.successful * 900_000 && processes == 1,

@@ -1,6 +1,8 @@
-//! `proofload run --explain` and `proofload profile` on real services whose cause is known, and on input that is none.
+//! `proofload run --explain` and `proofload profile` on real services with a known cause, and on invalid
+//! input.
 //!
-//! What is judged are names and orders of size. Where a figure is, the host must have left the machine to us; else it says so.
+//! The tests check names and orders of magnitude. Figures are only checked if the host did not take much CPU
+//! time. Otherwise this is reported.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,9 +19,10 @@ mod reference;
 
 const WORK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/work.js");
 
-/// Turns of planted(), some 500 µs on today's processors and most of a request; how long it was, the service says itself.
+/// Iterations of planted(), some 500 µs on today's processors and most of a request. The service reports the
+/// actual time.
 const TURNS: u32 = 300_000;
-/// What the host may take for a figure to be judged.
+/// Maximum steal for a figure to be checked.
 const STEAL_MAX: f64 = 0.1;
 
 fn target(name: &str) -> PathBuf {
@@ -29,7 +32,7 @@ fn target(name: &str) -> PathBuf {
     target
 }
 
-/// The keys of a service that is one of these.
+/// The keys of a service that is one of the targets.
 fn of_target(name: &str) -> String {
     format!("command = [\"node\", \"server.js\"]\ndirectory = \"{}\"", target(name).display())
 }
@@ -45,7 +48,8 @@ fn experiment(place: &Place, service: &str, levels: &str, load: &str, design: &s
     })
 }
 
-/// `proofload profile` of an experiment or a command, whose record is the place's. One round: what is asked for here is large.
+/// `proofload profile` of an experiment or a command, with the record of this place. One round, because the
+/// effects are large.
 fn profile(place: &Place, words: &[&str]) -> Command {
     let flags = ["profile", "--seed", "1", "--rounds", "1", "--record", "record"];
     place.proofload(&[&flags[..], words].concat())
@@ -70,7 +74,7 @@ fn cost(subject: &Subject, kind: Kind) -> f64 {
     subject.kinds.iter().filter(|cost| cost.what == kind).map(|cost| cost.us.value).sum()
 }
 
-/// Everything that is said of a comparison, in small letters.
+/// The whole text about a comparison, in lower case.
 fn said(comparison: &Comparison) -> String {
     let names = comparison.functions.iter().take(8).map(|change| format!("{:?}", change.what));
     let words = [&comparison.story, &comparison.waiting].into_iter().flatten().cloned();
@@ -92,7 +96,7 @@ fn hashing_in_the_handler_is_named_with_its_line_and_told_from_hashing_in_the_po
     // A response takes a twentieth of a second, and a slice should have several.
     let text = place.read("experiment.toml").replace("\"100ms\"", "\"600ms\"");
     place.write("experiment.toml", text.replace("\"10s\"", "\"90s\""));
-    // Whether the two differ in throughput depends on the machine, and is not asked for here.
+    // Whether the two differ in throughput depends on the machine, and is not checked here.
     let Some(_) = place.run_well(&file, "\nWhere the time goes\n") else { return };
     let explanation = explanation(&place);
 
@@ -105,13 +109,13 @@ fn hashing_in_the_handler_is_named_with_its_line_and_told_from_hashing_in_the_po
     assert!(cost(pool, Kind::ThreadPool) > 0.5 * pool.cpu_us.value, "{:?} of {:?}", pool.kinds, pool.cpu_us);
     assert!(cost(handler, Kind::ThreadPool) < 0.1 * handler.cpu_us.value, "{:?}", handler.kinds);
 
-    // The section of the report has function, file and line: of the place where the hashing is asked for.
+    // The section of the report has function, file and line of the call of the hash function.
     let report = place.said(&["report", "record"]);
     let line = format!("users.js:{}", line_of(&target("auth").join("users.js"), "function checkSync"));
     report.prints(&["\nWhere the time goes\n", "pbkdf2", "checkSync", &line, "thread pool", "flame.html"]);
     assert!(place.read("record/flame.html").contains("checkSync"), "the page knows the functions");
 
-    // Other forms, from the record alone, and the same explanation made anew.
+    // Other formats, from the record alone, and the recomputed explanation.
     let folded = place.said(&["profile", "record", "--variant", "handler", "--format", "folded"]);
     folded.ends(0);
     let hashed = folded.out.lines().filter(|line| line.contains("checkSync") && line.contains("pbkdf2"));
@@ -142,7 +146,8 @@ fn templates_compiled_for_each_request_and_compression_are_named() {
     let pug = development.functions.iter().filter(|change| is_pug(&change.what));
     let pug: f64 = pug.map(|change| change.difference.value).sum();
     assert!(pug > 0.5 * development.profiled_us.value, "{pug} of {:?}", development.profiled_us);
-    // On a machine that is busy with other tests too little is explained for a story, and then there must be none.
+    // On a machine that is busy with other tests too little is explained for a conclusion, and then there
+    // must be none.
     let explained = development.explained_share.is_some_and(|share| (0.8..=1.25).contains(&share));
     assert_eq!(development.story.is_some(), explained, "{}", development.reconciliation);
     assert!(!explained || said(development).contains("template"), "{}", said(development));
@@ -174,7 +179,8 @@ fn each_of_four_workers_under_pm2_has_a_profile_and_its_share_of_the_requests() 
         let counted: u64 = profiled.iter().filter_map(|worker| worker.requests).sum();
         let captured = captures(&place, CaptureKind::Cpu).into_iter().find(|of| of.round == round);
         let sent = captured.expect("the round was captured").requests as f64;
-        // What each says it answered, against what was sent; requests at the edges of the window are told once more or less.
+        // The services' own counts compared with the requests sent. Requests at the edges of the window may
+        // be counted once more or less.
         assert!((counted as f64 - sent).abs() < 0.05 * sent + 50.0, "round {round}: {counted} of {sent}");
     }
     place.is_quiet();
@@ -218,8 +224,8 @@ fn planted_work_and_a_planted_leak_are_found_with_their_size_and_another_profile
     reference::agrees(&profiles, &captures(&place, CaptureKind::Cpu), 1, subject(&explanation, "planted"));
 }
 
-/// What a call of planted() took by the service's own clock, in the windows that were profiled: beside other programs a processor is
-/// faster at one time than at another.
+/// Duration of a call of planted() by the service's own clock, in the profiled windows: beside other programs
+/// a processor's speed varies.
 fn clocked_us(place: &Place) -> Option<f64> {
     let captures = captures(place, CaptureKind::Cpu);
     let profiled = |from: f64, to: f64| {
@@ -244,7 +250,7 @@ fn a_service_that_hides_from_the_agent_is_told_so_and_has_its_threads_all_the_sa
     let place = Place::new();
     let words = ["--ready", "/healthz", "--connections", "4", "--", "node", WORK];
     let said = profile(&place, &words).env("CHILD", "bare").said();
-    // With native profiles there is one all the same.
+    // With native profiles there is one nevertheless.
     assert!(matches!(said.code, Some(0 | 4)), "{said}");
     let explanation = explanation(&place);
     let missed = explanation.doubts.iter().find(|doubt| doubt.check == DoubtKind::AgentMissing);

@@ -1,4 +1,4 @@
-//! Files and flags that are wrong: every problem at once, at its place, with exit code 2 and nothing started.
+//! Invalid files and flags: every problem at once, at its place, with exit code 2 and nothing started.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -90,7 +90,7 @@ fn arguments_that_are_not_utf_8_work_as_files_and_are_refused_as_texts() {
     service.load(&["--requests", "1", "--out"]).arg(place.path("").join(name)).said().ends(0);
     assert!(place.path("").join(name).join("record.json").is_file());
     place.proofload(&["compare", "true"]).arg(name).said().ends(2).tells(&["invalid UTF-8"]);
-    // Services are told where their folder is in JSON.
+    // Services get the path of their folder in JSON.
     let experiment = place.two("api.env.A = 1", "api.env.A = 2", "");
     let run = place
         .proofload(&["run"])

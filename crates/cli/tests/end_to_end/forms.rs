@@ -1,4 +1,5 @@
-//! Every form of a report, of records that are whole, broken off or spoiled, and where it cannot be written. Without any service.
+//! Every form of a report, for complete, truncated and damaged records, and for unwritable destinations.
+//! Without any service.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,7 +14,7 @@ fn report(record: impl AsRef<Path>, words: &[&str]) -> Said {
     proofload().arg("report").arg(record.as_ref()).args(words).said()
 }
 
-/// A copy of the kept record with other events.
+/// A copy of the stored record with other events.
 fn with_events(place: &Place, name: &str, events: &[u8]) -> std::path::PathBuf {
     place.write(
         &format!("{name}/record.json"),
@@ -60,7 +61,7 @@ fn a_record_that_breaks_off_anywhere_has_every_form() {
         let record = with_events(&place, &format!("cut-{number}"), &events[..length]);
         for form in FORMS {
             let said = report(&record, &["--format", form]);
-            // What is too little for a verdict is void.
+            // A record with too little for a verdict is void.
             assert!(matches!(said.code, Some(0 | 4)), "{form} of {length} bytes: {said}");
             assert!(!said.out.is_empty() && said.err.is_empty(), "{form}: {said}");
         }
@@ -96,7 +97,7 @@ fn a_form_that_there_is_not_is_refused_before_anything_starts() {
 #[test]
 fn a_reader_that_goes_away_is_no_error_and_a_full_disk_is_one() {
     for form in FORMS {
-        // A pipe whose other end is closed already: `| head` is so at its end.
+        // A pipe whose other end is already closed, as at the end of `| head`.
         let (reader, writer) = io::pipe().expect("a pipe");
         drop(reader);
         let to = |stdout: Stdio| {

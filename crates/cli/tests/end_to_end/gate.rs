@@ -1,4 +1,5 @@
-//! `proofload run --gate` and `proofload gate`: exit codes on real services, and what GitHub Actions is told.
+//! `proofload run --gate` and `proofload gate`: exit codes on real services, and the output for GitHub
+//! Actions.
 
 use std::fs;
 use std::process::Command;
@@ -7,17 +8,17 @@ use serde_json::Value;
 
 use crate::place::{Draft, Place, Run, Said};
 
-/// `proofload gate` of a record in this place.
+/// `proofload gate` for a record in this place.
 fn gate(place: &Place, record: &str, flags: &[&str]) -> Said {
     quiet(&mut place.proofload(&[&["gate", record], flags].concat())).said()
 }
 
-/// A test may itself run where GitHub Actions runs it.
+/// The test itself may run in GitHub Actions.
 fn quiet(command: &mut Command) -> &mut Command {
     command.env_remove("GITHUB_ACTIONS").env_remove("GITHUB_STEP_SUMMARY").env_remove("GITHUB_WORKSPACE")
 }
 
-/// That a record is judged so, by its exit code and the outcome in JSON.
+/// Asserts the exit code and the JSON outcome of a record's gate.
 fn judges(place: &Place, record: &str, flags: &[&str], code: i32, outcome: &str) {
     let said = gate(place, record, &[flags, &["--json"]].concat());
     assert_eq!(said.ends(code).json()["outcome"], outcome, "{flags:?}: {said}");
@@ -45,7 +46,7 @@ fn a_slower_service_breaks_the_gate_and_the_runner_is_told_where() {
     assert!(summary.starts_with("before\n### "), "{summary}");
     assert!(summary.contains("- **slower**: candidate") && summary.contains("### Gate: fail"), "{summary}");
 
-    // The record has the limits, and is judged again by others without another run.
+    // The record contains the limits, and can be judged by others without another run.
     judges(&place, "record", &[], 1, "broken");
     fs::remove_file(&experiment).expect("the experiment is not needed any more");
     let json = gate(&place, "record", &["--json"]).json();
@@ -59,10 +60,11 @@ fn a_slower_service_breaks_the_gate_and_the_runner_is_told_where() {
     let report = place.said(&["report", "record", "--json"]).json();
     let ratio = report["comparisons"][0]["estimate"]["ratio"].as_f64().expect("an estimate");
 
-    // The same figures without the file's limits: generous ones are kept, one of impossible precision stays open.
+    // The same figures without the file's limits: generous limits pass, one of impossible precision stays
+    // inconclusive.
     let mut header: Value = serde_json::from_str(&place.read("record/record.json")).expect("JSON");
     header["plan"].as_object_mut().expect("a plan").remove("gate");
-    // Of the format without checksums, which would tell that something was changed.
+    // A format without checksums, which would detect the change.
     header["version"] = 1.into();
     place.write("free/record.json", header.to_string());
     let events = place.read("record/events.jsonl");
@@ -92,11 +94,11 @@ fn a_slower_service_breaks_the_gate_and_the_runner_is_told_where() {
         gate(&place, "free", flags).ends(2).tells(&[part]);
     }
 
-    // A record that broke off is judged by nothing, and neither is a void one; with --allow-open neither.
+    // A truncated record cannot be judged, and neither can a void one, not even with --allow-open.
     let allowed = ["--limit", "throughput > -99%", "--allow-open"];
     place.write("free/events.jsonl", events[..events.len() - 1].concat());
     judges(&place, "free", &allowed, 4, "not_judged");
-    // Of three blocks there is no conclusion.
+    // Three blocks permit no conclusion.
     let later =
         |line: &str| (4..100).any(|block| line.contains(&format!("\"block_ended\":{{\"block\":{block},")));
     let few = events.iter().filter(|line| !later(line));
@@ -119,4 +121,23 @@ fn limits_that_cannot_be_judged_are_told_before_anything_starts() {
     }
     let one = place.experiment(&Draft::default());
     quiet(place.command(&one).arg("--gate")).said().ends(2).tells(&["there is no limit to judge by"]);
+}
+
+#[test]
+fn a_service_that_never_starts_is_told_in_every_form() {
+    let place = Place::new();
+    let text = "name = \"x\"\n[services.api]\ncommand = [\"sh\", \"-c\", \"exit 7\"]\n[factors.way]\none = {}\ntwo = { api.env.X = \"1\" }\n";
+    place.write("never.toml", text);
+    for (form, expected) in [
+        ("json", "\"service_failed\": \"service api ended with status 7"),
+        ("junit", "<error message=\"service api ended with status 7"),
+        ("markdown", "### A service failed: service api ended with status 7"),
+    ] {
+        let words =
+            ["run", "never.toml", "--gate", "--max-regression", "3%", "--format", form, "--out", form];
+        let mut command = place.proofload(&words);
+        let said = quiet(command.current_dir(place.path(""))).said();
+        said.ends(3);
+        assert!(said.out.contains(expected), "{form}: {said}");
+    }
 }

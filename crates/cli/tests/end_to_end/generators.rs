@@ -1,4 +1,4 @@
-//! `[generators]`: load from several processes, what the record says of each, and what becomes of a run that loses one.
+//! `[generators]`: load from several processes, each generator in the record, and a run that loses one.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ fn two_generators_load_a_service_together_and_every_request_is_accounted_for() {
         assert_eq!((one.name.as_str(), other.name.as_str()), ("local 1", "local 2"));
         assert_eq!(one.sent + other.sent, slice.counts.sent);
         assert!(one.sent > 0 && other.sent > 0, "{:?}", slice.generators);
-        // By one clock, to what a ping over a pipe takes; and begun at the agreed instant, not before.
+        // By one clock, to the precision of a ping over a pipe. Started at the agreed instant, not before.
         assert!(one.clock_error_ns < 5_000_000 && one.late_ns < 1_000_000_000, "{one:?}");
         assert_eq!((slice.connections, slice.turns), (5, 1));
     }
@@ -63,7 +63,7 @@ fn a_generator_that_is_killed_costs_its_block_and_is_named() {
 #[test]
 fn generators_that_cannot_be_had_are_told_before_anything_starts() {
     let place = Place::new();
-    // No machine of ours has this address: it is for documentation (RFC 5737).
+    // No machine of ours has this address: it is reserved for documentation (RFC 5737).
     let file = experiment(&place, "local = 2\naddress = \"192.0.2.1\"");
     place.run(&file).ends(6).tells(&["nothing can listen on 192.0.2.1 here"]);
     assert!(!place.record().exists());

@@ -1,6 +1,6 @@
-//! `proofload load --as`: command lines of wrk and ab as they are, against a service that writes down what it is asked.
+//! `proofload load --as`: unchanged command lines of wrk and ab, against a service that logs its requests.
 
-// The tests of fleets have the rest of it.
+// Other tests of fleets use the rest of it.
 #[allow(dead_code)]
 #[path = "../../../remote/tests/server/mod.rs"]
 mod server;
@@ -23,7 +23,7 @@ fn load(service: &Server, words: &[&str]) -> Said {
     proofload().args(["load", "-v"]).args(words).arg(url(service)).said()
 }
 
-/// Runs the command line that was told, as a shell would.
+/// Runs the printed command line, as a shell would.
 fn typed_again(said: &Said) -> Said {
     let command = said.err.lines().next().and_then(|line| line.strip_prefix("proofload "));
     let command = format!("{} {}", env!("CARGO_BIN_EXE_proofload"), command.expect("a command line is told"));

@@ -1,4 +1,4 @@
-//! `proofload history`, and finding records by what people call them: on copies of a kept record, without load.
+//! `proofload history`, and finding records by name: on copies of a stored record, without load.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::place::{KEPT, Place, Run, ended, proofload};
 
-/// A copy of the kept record below `records` of a place, made on that day of January.
+/// A copy of the stored record below `records` of a place, made on that day of January.
 pub fn keep(place: &Place, name: &str, day: u32) -> PathBuf {
     let kept = |file: &str| fs::read_to_string(Path::new(KEPT).join(file)).expect("it is kept");
     let header = kept("record.json").replacen("2026-01-01T", &format!("2026-01-{day:02}T"), 1);
@@ -38,7 +38,7 @@ fn records_are_found_by_what_people_call_them() {
         }
     }
     place.said(&["history", "compare", "latest~1", "latest"]).ends(0);
-    // From elsewhere, by flag and by variable; the flag goes first.
+    // From another folder, by flag and by variable. The flag takes precedence.
     let elsewhere = |words: &[&str]| {
         let mut command = proofload();
         command.args(words).current_dir("/").env("PROOFLOAD_RECORDS", place.path("records")).said()
@@ -80,7 +80,7 @@ fn history_lists_and_draws_what_is_there_and_stands_many_at_once() {
     let shown = |limit| place.said(&["history", "trend", "simulated", "--limit", limit]).out;
     let hides = ["1", "0"].map(|limit| shown(limit).contains("2 earlier ones"));
     assert_eq!(hides, [true, false], "0 for all, as in the list");
-    // Into a reader that has seen enough.
+    // To a reader that closes the pipe early.
     let script = "set -o pipefail; PROOFLOAD history | head -1; PROOFLOAD history trend simulated | head -1";
     let script = script.replace("PROOFLOAD", &format!("'{}'", env!("CARGO_BIN_EXE_proofload")));
     let piped = Command::new("bash").args(["-c", &script]).current_dir(place.path("")).said();

@@ -1,5 +1,5 @@
-//! A repository whose settings, hooks and files name programs wherever git takes one. Each program would leave a mark, and does when git is
-//! called by hand; none does when Proofload calls git. docs/security.md names each of them.
+//! A repository whose settings, hooks and files name programs wherever git accepts one. Each program leaves a
+//! mark. With git called directly they do, with Proofload none does. docs/security.md lists each of them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 
 use crate::place::{Draft, Place, Run, SERVICE};
 
-/// Settings in the repository's own file, each with a program that leaves a mark of this name, and whether git runs it in the commands of
-/// [`Hostile::by_hand`].
+/// Settings in the repository's own file, each with a program that leaves a mark of this name, and whether
+/// git runs it in the commands of [`Hostile::by_hand`].
 const SETTINGS: [(&str, bool); 30] = [
     ("core.fsmonitor", true),
     ("core.sshCommand", false),
@@ -44,8 +44,16 @@ const SETTINGS: [(&str, bool); 30] = [
     ("lfs.customtransfer.own.path", false),
 ];
 /// Other ways, with the mark of each.
-const WAYS: [&str; 7] =
-    ["core.hooksPath", "hooks", "include.path", "includeIf", "config.worktree", "remote.origin.url", "bare"];
+const WAYS: [&str; 8] = [
+    "core.hooksPath",
+    "hooks",
+    "include.path",
+    "includeIf",
+    "includeIf of worktrees",
+    "config.worktree",
+    "remote.origin.url",
+    "bare",
+];
 /// Variables that name a program, and one that names a folder of them.
 const VARIABLES: [&str; 11] = [
     "GIT_EXTERNAL_DIFF",
@@ -62,7 +70,8 @@ const VARIABLES: [&str; 11] = [
 ];
 const HOOKS: [&str; 4] = ["post-checkout", "post-index-change", "reference-transaction", "pre-auto-gc"];
 
-/// The repository, in the folder `shop` of a place: a commit `clean`, one with attributes behind it, and one `lost` of which a file is gone.
+/// The repository, in the folder `shop` of a place: a commit `clean`, one with attributes before it, and one
+/// `lost` with a missing file.
 struct Hostile {
     place: Place,
 }
@@ -138,7 +147,7 @@ impl Hostile {
         self.git(&["tag", name]);
     }
 
-    /// A program that leaves a mark and passes on what it gets.
+    /// A program that leaves a mark and passes on its input.
     fn program(&self, mark: &str) -> String {
         format!("touch '{}'; cat", self.place.path("marks").join(mark).display())
     }
@@ -161,6 +170,8 @@ impl Hostile {
             |name: &str, mark: &str| format!("[filter \"{name}\"]\n\tclean = \"{}\"\n", self.program(mark));
         let included = self.place.write("included", filter("included", "include.path"));
         let included_if = self.place.write("included-if", filter("included-if", "includeIf"));
+        let of_worktrees = filter("included-if", "includeIf of worktrees").replace("clean", "smudge");
+        let of_worktrees = self.place.write("included-if-worktree", of_worktrees);
         let attributes = self.place.write("attributes", "*.everywhere filter=everywhere\n");
         let bare = format!(
             "[core]\nrepositoryformatversion = 0\nworktree = ..\nfsmonitor = \"{}\"\n",
@@ -173,7 +184,7 @@ impl Hostile {
         }
         set("extensions.worktreeConfig", "true");
         self.git(&["config", "--worktree", "filter.of-worktree.clean", &self.program("config.worktree")]);
-        // It ends at once: git would wait for an answer for ever.
+        // It ends at once, because git would wait for a response endlessly.
         let url = self.script_at("remote.origin.url");
         let mark = self.place.path("marks").join("remote.origin.url");
         fs::write(&url, format!("#!/bin/sh\ntouch '{}'\n", mark.display())).expect("it is written");
@@ -187,6 +198,7 @@ impl Hostile {
             ("core.attributesFile", &attributes.display().to_string()),
             ("include.path", &included.display().to_string()),
             ("includeIf.gitdir:**.path", &included_if.display().to_string()),
+            ("includeIf.gitdir:**/worktrees/**.path", &of_worktrees.display().to_string()),
             ("hook.own.event", "post-checkout"),
         ] {
             set(name, value);
@@ -195,7 +207,7 @@ impl Hostile {
             let exclamation = if name == "submodule.own.update" || name == "alias.diff" { "!" } else { "" };
             set(name, &format!("{exclamation}{}", self.program(name)));
         }
-        // Last: it would run from here on.
+        // Last, because it would run from here on.
         set("core.hooksPath", &self.place.path("hooks").display().to_string());
         self.forget();
     }
@@ -216,17 +228,17 @@ impl Hostile {
         entries.map(|entry| entry.file_name().into_string().expect("a name")).collect()
     }
 
-    /// Makes git look into the files again, whose content is as it was.
+    /// Makes git read the files again, whose content is unchanged.
     fn touch(&self) {
         let touched =
             Command::new("sh").arg("-c").arg("touch -d '1 hour ago' *.*").current_dir(self.path("")).said();
         touched.ends(0);
     }
 
-    /// The commands that Proofload runs, as anybody types them.
+    /// The commands that Proofload runs, called directly.
     fn by_hand(&self) {
         let run = |directory: &str, words: &[&str]| {
-            // What waits for an answer is ended.
+            // Commands that wait for a response are ended.
             let mut git = Command::new("timeout");
             git.args(["20", "git", "-C"])
                 .arg(self.path(directory))
@@ -265,7 +277,7 @@ impl Hostile {
         self.touch();
     }
 
-    /// Proofload in the repository, started by somebody whose variables name programs, too.
+    /// Proofload in the repository, started by a user whose variables name programs, too.
     fn proofload(&self, words: &[&str]) -> Command {
         let mut command = self.place.proofload(words);
         command
@@ -290,7 +302,7 @@ impl Hostile {
 #[test]
 fn no_program_that_a_repository_names_runs() {
     let hostile = Hostile::new();
-    // The traps work: git called by hand runs into those that these commands reach.
+    // The traps work: git called directly runs all that these commands reach.
     hostile.by_hand();
     let reached = SETTINGS.iter().filter(|(_, reached)| *reached).map(|(name, _)| *name);
     let expected: BTreeSet<String> = reached.chain(WAYS).map(str::to_owned).collect();
@@ -306,7 +318,7 @@ fn no_program_that_a_repository_names_runs() {
     quiet(&["run", "here.toml", "--against", "clean", "--dry-run"]).ends(0);
     quiet(&["run", "here.toml", "--dry-run"]).ends(0);
     let run = quiet(&["run", "here.toml", "--against", "clean", "--out", &out("against")]);
-    // The repository chooses a filter for a file of this commit, and has it alone.
+    // The repository selects a filter for a file of this commit that only it has.
     run.ends(2).tells(&["smudge filter everywhere failed"]);
     for (file, commit) in [("here.toml", true), ("inner.toml", false)] {
         quiet(&["run", file, "--out", &out(file)]);
@@ -314,7 +326,7 @@ fn no_program_that_a_repository_names_runs() {
         assert_eq!(record.header.environment.commit.is_some(), commit, "{file}");
     }
     quiet(&["load", "http://127.0.0.1:1/", "-n", "1"]);
-    // What cannot be had without such a program is said.
+    // Features that need such a program are reported.
     quiet(&["run", "here.toml", "--against", "attributes", "--out", &out("filtered")]).ends(2).tells(&[
         "smudge filter",
         "failed",

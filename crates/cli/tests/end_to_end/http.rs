@@ -1,5 +1,6 @@
-//! HTTP as new users meet it: a redirect, another protocol than was spoken, a body without its type, compression that no request asked
-//! for, an error with status 200. Node.js services of the tests' own, on loopback.
+//! HTTP problems of new users: a redirect, another protocol than expected, a body without its type,
+//! compression without a request for it, an error with status 200. The tests use their own Node.js services
+//! on loopback.
 
 use std::process::Stdio;
 
@@ -14,7 +15,8 @@ const HTTP2: &str = "const server = require('node:http2').createServer();
 server.on('stream', (stream) => { stream.respond({ ':status': 200 }); stream.end('ok'); });
 server.listen(process.env.PORT, '127.0.0.1');";
 
-/// With ERRORS the response is an error of GraphQL, with COMPRESS it is compressed for clients that accept it.
+/// With ERRORS the response is an error of GraphQL, with COMPRESS it is compressed for clients that accept
+/// it.
 const SERVICE: &str = "const { gzipSync } = require('node:zlib');
 require('node:http').createServer((request, response) => {
     request.resume();

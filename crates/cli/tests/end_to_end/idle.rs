@@ -1,4 +1,5 @@
-//! `proofload run` where trials rest long enough between their turns for a server to close their connections.
+//! `proofload run` if trials are idle between their turns long enough for a server to close their
+//! connections.
 
 use crate::place::{Draft, Place};
 
@@ -6,7 +7,8 @@ use crate::place::{Draft, Place};
 #[ignore = "slow: make check-slow"]
 fn connections_that_rested_while_others_had_their_turn_are_opened_anew() {
     let place = Place::new();
-    // Answers take 0.4 s, and turns five times as long: whoever waits for the other's turn is idle for two seconds.
+    // Responses take 0.4 s, and turns five times as long: a trial that waits for the other's turn is idle for
+    // two seconds.
     let experiment = place.experiment(&Draft {
         service: "env = { PORT = \"{port}\", MODE = \"delay\", DELAY_MS = \"400\" }",
         more: "[factors.level]\none = { api.env.UNREAD = \"1\" }\nother = { api.env.UNREAD = \"2\" }",

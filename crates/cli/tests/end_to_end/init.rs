@@ -1,4 +1,5 @@
-//! `proofload init`: a folder becomes an experiment that was tried once, and that the other commands take without its name.
+//! `proofload init`: creates an experiment for a folder that was tried once, and that other commands use by
+//! default.
 
 use std::fs;
 
@@ -40,7 +41,7 @@ fn ctrl_c_leaves_nothing() {
 fn an_empty_folder_gets_a_template_and_what_was_looked_for() {
     let place = Place::new();
     place.said(&["init"]).ends(0).tells(&["package.json: not there"]);
-    // The template is sound; only its program is not there.
+    // The template is valid. Only its program is missing.
     place.said(&["run", "--dry-run"]).ends(3).tells(&["command not found: ./server"]);
 }
 

@@ -1,4 +1,5 @@
-//! Limits and figures of `proofload load` where a service is silent, breaks its contract or is measured for too short a time.
+//! Limits and figures of `proofload load` if a service is silent, violates its contract or is measured for
+//! too short a time.
 
 use crate::place::{Place, Run, Running, Said, proofload, service, signal};
 
@@ -25,7 +26,7 @@ const FOR_3_S: [&str; 4] = ["-d", "3s", "-c", "4"];
 fn a_frozen_service_breaks_a_limit_on_a_quantile() {
     let said = Service::start(&FROZEN).load(&[&FOR_3_S[..], &["--limit", "p99 < 800ms"]].concat());
     said.ends(1).says(&["V56", "no response for 1.", " of 3.", "would have meant a longer wait"]);
-    // What is as long as the silence allows it.
+    // A value as long as the silence passes.
     let allowed = Service::start(&FROZEN).load(&[&FOR_3_S[..], &["--limit", "p50 < 800ms"]].concat());
     allowed.ends(0).says(&["V56"]);
 }

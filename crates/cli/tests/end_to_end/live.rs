@@ -1,4 +1,5 @@
-//! What is seen while a run goes on: the live view and its keys on a real terminal, plain lines elsewhere, events for other programs.
+//! Output of a run in progress: the live view and its keys on a real terminal, plain lines elsewhere, events
+//! for other programs.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 use crate::place::{Place, Run, signal, skip, wait_until};
 
-/// `proofload run` on a terminal of its own, which `script` makes.
+/// `proofload run` on a separate terminal, which `script` creates.
 struct Terminal {
     place: Place,
     script: Child,
@@ -18,7 +19,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Starts a long run, and waits until a slice of it is in the record. `None` where there is no `script`.
+    /// Starts a long run, and waits until the record has a slice. `None` without `script`.
     fn begin() -> Option<Terminal> {
         let place = Place::new();
         let experiment = place.two("", "api.env.X = 1", "slices = 20");
@@ -57,7 +58,7 @@ impl Terminal {
     fn press(&mut self, keys: &str) {
         let stdin = self.script.stdin.as_mut().expect("its input");
         stdin.write_all(keys.as_bytes()).and_then(|()| stdin.flush()).expect("it reads");
-        // What comes at once is read at once, and taken for pasted.
+        // Keys sent at once would be read at once, and taken for pasted text.
         thread::sleep(Duration::from_millis(300));
     }
 
@@ -65,12 +66,12 @@ impl Terminal {
         self.screen.lock().expect("nobody panicked").clone()
     }
 
-    /// Waits until the screen has had this.
+    /// Waits until this text was on the screen.
     fn shows(&self, part: &str) {
         wait_until(part, || self.screen().contains(part));
     }
 
-    /// Whether the modes are as they were found, the cursor is seen, and nothing runs any more.
+    /// Whether the modes are restored, the cursor is visible, and nothing is left running.
     fn is_left_well(&self) {
         wait_until("the shell is back", || !self.place.read("after").is_empty());
         assert_eq!(self.place.read("before"), self.place.read("after"), "the terminal's modes");
@@ -90,7 +91,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Its end hangs the terminal up, and so ends whatever a failed test has left.
+        // Its end closes the terminal, and so ends everything that a failed test has left.
         let _ = self.script.kill();
         let _ = self.script.wait();
     }
@@ -103,7 +104,7 @@ fn a_block_in_which_the_run_was_stopped_counts_for_nothing() {
     let run = place.command(&experiment).begun();
     let warmed = || place.read("record/events.jsonl").matches(r#""kind":"warm_up""#).count() == 2;
     wait_until("both are warm", warmed);
-    // Within the slices of the first block, which take four seconds; one of them may hit the moment between two turns.
+    // Within the slices of the first block, which take four seconds. One of them may be between two turns.
     for wait_ms in [700, 230, 370] {
         thread::sleep(Duration::from_millis(wait_ms));
         signal(run.id(), "-STOP");
@@ -125,7 +126,7 @@ fn a_block_in_which_the_run_was_stopped_counts_for_nothing() {
 fn on_a_terminal_a_run_stops_by_keys() {
     let Some(mut terminal) = Terminal::begin() else { return };
     terminal.shows("stop with what there is");
-    // Neither what is pasted nor a cursor key is taken for a key.
+    // Neither pasted text nor a cursor key is a key.
     terminal.press("make quick\n");
     terminal.press("\x1b[C");
     terminal.press("l");

@@ -1,5 +1,6 @@
-//! `proofload load --rate` on a real service: steps, ramps and shares of capacity; what is reported of them, and that Ctrl-C
-//! keeps what there is. Nothing is asserted of latencies or verdicts, which a busy machine decides.
+//! `proofload load --rate` on a real service: steps, ramps and shares of capacity, their reports, and that
+//! Ctrl-C keeps the results so far. Latencies and verdicts are not checked, because they depend on a busy
+//! machine.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener};
@@ -7,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::place::{Place, Run, Running, Said, ended, proofload, service, signal};
 
-/// `service.js` in a mode of its, stopped when dropped.
+/// `service.js` in one of its modes, stopped on drop.
 pub struct Service {
     address: SocketAddr,
     _process: Running,
@@ -22,7 +23,7 @@ impl Service {
     pub fn load(&self, flags: &[&str]) -> Command {
         let mut command = proofload();
         command.arg("load").arg(format!("http://{}/", self.address)).args(["-v", "-c", "8"]).args(flags);
-        // So that each window has as many requests as the rate says.
+        // So that each window has exactly the requests of its rate.
         command.args(flags.contains(&"--rate").then_some("--arrivals=constant"));
         command
     }
@@ -113,7 +114,7 @@ fn a_refused_load_prints_no_report() {
     }
 }
 
-/// What is said first on stderr, and the rest of it.
+/// The first line on stderr, and a reader for the rest.
 fn first_line(child: &mut Child) -> (String, impl Read + use<>) {
     let mut talk = BufReader::new(child.stderr.take().expect("stderr is piped"));
     let mut first = String::new();
@@ -189,7 +190,7 @@ fn a_closed_terminal_ends_nothing_below_nohup() {
 #[test]
 fn a_url_that_is_waited_for_is_told_by_its_url() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    // One connection waits to be accepted, that of the first look; there is no room for another.
+    // One connection waits to be accepted, that of the first check. There is no room for another.
     rustix::net::listen(&listener, 0).expect("it listens");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     let mut child = proofload().arg("load").arg(&url).args(["--duration", "100ms"]).begun();

@@ -1,4 +1,5 @@
-//! Users who log in to a real Express service before they load it: with a token, a session cookie and think times.
+//! Users who log in to a real Express service before they load it: with a token, a session cookie and think
+//! times.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -9,7 +10,7 @@ use crate::place::{Place, Running, files, get, node};
 
 const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/log_in.js");
 const CONNECTIONS: u64 = 4;
-/// What the service gives to users begins with these, and must be nowhere.
+/// Prefixes of the values that the service gives to users, which must not appear anywhere.
 const GIVEN: [&str; 4] = ["form-", "csrf-", "session-", "token-"];
 const MIX: &str = r#"
 cookies = true
@@ -130,6 +131,7 @@ fn an_experiment_logs_in_too() {
     let told = ["once GET /form, once log in, 100 % cart", "nothing is compared: closed loop, for "];
     plan.ends(0).prints(&told);
     assert!(!plan.out.contains("margin"), "{plan}");
-    // However it ends: a queue that a test beside this one fills makes it invalid (V28), for the kernel counts all of them together.
+    // For any verdict: a queue that a concurrent test fills makes it invalid (V28), because the kernel counts
+    // all of them together.
     place.run(&file).prints(&["logging in  8 requests succeeded"]);
 }

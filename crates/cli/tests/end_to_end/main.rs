@@ -1,4 +1,4 @@
-//! The program as its users meet it: real services, real signals, real files, and what it prints.
+//! The program in use: real services, real signals, real files, and its output.
 
 mod action;
 mod against;

@@ -1,5 +1,5 @@
-//! `proofload run` with several requests of which one is judged, on processors that generator and service share; and with responses
-//! that take longer than a slice.
+//! `proofload run` with several requests of which one is judged, on processors that generator and service
+//! share. Also with responses that take longer than a slice.
 
 use crate::place::{Draft, Place, service};
 
@@ -92,7 +92,7 @@ fn responses_that_take_longer_than_a_slice_are_measured_all_the_same() {
         design: &format!("{design}slice = \"300ms\""),
         ..Draft::default()
     });
-    // Both wait: what they do follows from how long responses took, those of the drains included.
+    // Both wait: their throughput follows from the response times, including those of the drains.
     place.run(&short).ends(0).prints(&["SLOWER  long vs short", "×0.08"]);
     let place = Place::new();
     let long = place.experiment(&Draft {

@@ -1,4 +1,4 @@
-//! `load.network` where no link can be made.
+//! `load.network` if no link can be created.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -16,13 +16,14 @@ fn who_may_not_make_a_link_is_told_before_anything_starts() {
     dry.prints(&["over a link of 20 Mbit/s, 40 ms each way"]);
     let mut command = place.command(&file);
     if rustix::process::geteuid().is_root() {
-        // A user without rights, who must reach the experiment and the binary, and may write a record, all the same.
+        // A user without privileges, who nevertheless must reach the experiment and the binary, and may write
+        // a record.
         fs::set_permissions(place.path(""), std::os::unix::fs::PermissionsExt::from_mode(0o777))
             .expect("it is ours");
         command.uid(65534);
     }
     let Ok(output) = command.output() else {
-        // The binary lies where nobody else may go.
+        // The binary is in a private folder.
         return;
     };
     let said = Said::from(output);

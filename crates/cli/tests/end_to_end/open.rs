@@ -1,5 +1,5 @@
-//! `proofload report --open`: the page in a browser that notes what it was started with, or its path where nobody sits; never one that lies in
-//! the record.
+//! `proofload report --open`: the page in a browser that logs its arguments, or its path without a desktop.
+//! Never a page from the record's folder.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::history::keep;
 use crate::place::{Place, Run, wait_until};
 
-/// `proofload report` with these words, with a state of this place's own, where there is no desktop.
+/// `proofload report` with these words, with a separate state folder and without a desktop.
 fn report(place: &Place, words: &[&str]) -> Command {
     let mut command = place.proofload(&[&["report"], words].concat());
     command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env_remove("BROWSER");
@@ -17,7 +17,7 @@ fn report(place: &Place, words: &[&str]) -> Command {
     command
 }
 
-/// The page that was drawn, once that is said.
+/// The drawn page, after its path is printed.
 fn page(place: &Place) -> PathBuf {
     let said = report(place, &["--open"]).said();
     let path = PathBuf::from(said.ends(0).tells(&["scp "]).out.trim_end());
@@ -32,7 +32,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn the_page_opens_in_a_browser_without_a_shell_or_is_told() {
     let place = Place::new();
-    // What a shell would make something of.
+    // Characters with a meaning for a shell.
     keep(&place, "größe $(touch oops) 'x", 1);
     let page = page(&place).display().to_string();
     let drawn = fs::read_to_string(&page).expect("it was drawn");
@@ -62,14 +62,14 @@ fn a_page_that_a_record_brings_is_never_opened() {
     assert!(fs::read_to_string(&page).expect("it was drawn").contains("level-1"));
     let folder = page.parent().expect("a folder").to_owned();
     assert_eq!((mode(&page), mode(&folder), mode(&place.path("state/proofload"))), (0o600, 0o700, 0o700));
-    // Nor is its path told as one to look at.
+    // Nor is its path printed.
     let said = report(&place, &["latest"]).said();
     assert!(
         said.ends(0).prints(&["to look at it: proofload report"]).out.find("report.html").is_none(),
         "{said}"
     );
 
-    // What somebody left where the page belongs is neither followed nor kept, and old pages go.
+    // A file or link in the place of the page is neither followed nor kept, and old pages are removed.
     let old = place.path("state/proofload/pages/old-0123456789ab");
     fs::create_dir(&old).expect("a folder");
     Command::new("touch").args(["-d", "9 days ago"]).arg(&old).said().ends(0);

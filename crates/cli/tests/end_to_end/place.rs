@@ -1,4 +1,5 @@
-//! A folder of its own for a test, with experiments on `service.js`, what a program said in it, and a look at what is left running.
+//! A folder for a test, with experiments on `service.js`, the output of a program in it, and a check for
+//! remaining processes.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -17,12 +18,12 @@ use record::Record;
 use serde_json::Value;
 use services::Warden;
 
-/// The service whose behaviour `MODE` chooses.
+/// The service whose behaviour `MODE` selects.
 pub const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/service.js");
-/// A record of an older version that is kept in the repository.
+/// A record of an older version, stored in the repository.
 pub const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1");
 
-/// How a program ended, and what it said.
+/// Exit code and output of a program.
 pub struct Said {
     pub code: Option<i32>,
     pub out: String,
@@ -49,19 +50,19 @@ impl Said {
         self
     }
 
-    /// Whether each of these is on stdout, as it is or however it was wrapped.
+    /// Asserts that each of these texts is on stdout, ignoring line breaks.
     pub fn prints(&self, parts: &[&str]) -> &Said {
         has(&self.out, parts, self);
         self
     }
 
-    /// The same on stderr.
+    /// Asserts the same of stderr.
     pub fn tells(&self, parts: &[&str]) -> &Said {
         has(&self.err, parts, self);
         self
     }
 
-    /// The same on either: of the cluster's tests.
+    /// Asserts the same of either. For the cluster's tests.
     #[allow(dead_code)]
     pub fn says(&self, parts: &[&str]) -> &Said {
         has(&self.all(), parts, self);
@@ -84,7 +85,7 @@ fn has(text: &str, parts: &[&str], said: &Said) {
     parts.iter().for_each(|part| assert!(text.contains(part) || words.contains(part), "{part}: {said}"));
 }
 
-/// On one line, however it was wrapped.
+/// Joins the text in one line.
 pub fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -92,7 +93,7 @@ pub fn words(text: &str) -> String {
 pub trait Run {
     /// Runs it to its end.
     fn said(&mut self) -> Said;
-    /// Starts it; what it says is kept.
+    /// Starts it with captured output.
     fn begun(&mut self) -> Child;
 }
 
@@ -110,20 +111,21 @@ pub fn ended(child: Child) -> Said {
     child.wait_with_output().expect("it ends").into()
 }
 
-/// What an experiment on `service.js` has besides the defaults: lines of its sections. A key that is given replaces the default.
+/// Additions to the default experiment on `service.js`: lines of its sections. A given key replaces the
+/// default.
 #[derive(Default)]
 pub struct Draft<'a> {
-    /// Of `[services.api]`.
+    /// Lines of `[services.api]`.
     pub service: &'a str,
-    /// Sections of their own, before the load.
+    /// Additional sections, before the load.
     pub more: &'a str,
-    /// Of `[load]`.
+    /// Lines of `[load]`.
     pub load: &'a str,
-    /// Of `[design]`.
+    /// Lines of `[design]`.
     pub design: &'a str,
 }
 
-/// These lines, and of the defaults those whose key is not among them.
+/// These lines, and the defaults of other keys.
 fn with_defaults(lines: &str, defaults: &str) -> String {
     let key = |line: &str| line.split('=').next().unwrap_or_default().trim().to_owned();
     let given: Vec<String> = lines.lines().map(key).collect();
@@ -137,9 +139,9 @@ impl Draft<'_> {
             "command = [\"node\", \"{SERVICE}\"]\nready = \"/healthz\"\nready_timeout = \"20s\"\n\
              stop_timeout = \"1s\"\nenv = {{ PORT = \"{{port}}\", HOST = \"{{address}}\" }}"
         );
-        // Of what runs already nothing is said about how it is started.
+        // A running service has no keys about its start.
         let is_started = !self.service.starts_with("url = ");
-        // Tests run beside one another, so that the machine is never one's own, and nothing is dropped for that.
+        // Tests run concurrently, so the machine is always disturbed, and disturbed blocks are not dropped.
         let design = "drop_disturbed = false\nbudget = \"60s\"\nwarmup = \"200ms\"\nslice = \"200ms\"\nslices = 1\nblocks = 6";
         format!(
             "name = \"test\"\n[services.api]\n{}\n{}\n[load]\n{}\n[design]\n{}\n",
@@ -175,18 +177,18 @@ impl Place {
         fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// An experiment, short and cheap unless something else is said.
+    /// A short and cheap experiment by default.
     pub fn experiment(&self, draft: &Draft<'_>) -> PathBuf {
         self.write("experiment.toml", draft.text())
     }
 
-    /// Two variants whose levels set these variables; with more of the design.
+    /// Two variants whose levels set these variables, with additions to the design.
     pub fn two(&self, baseline: &str, candidate: &str, design: &str) -> PathBuf {
         let more = format!("[factors.setting]\nbaseline = {{ {baseline} }}\ncandidate = {{ {candidate} }}");
         self.experiment(&Draft { more: &more, design, ..Draft::default() })
     }
 
-    /// A folder with a `docker` that does no more than this arm of a `case` for its first word.
+    /// A folder with a `docker` that only has these `case` arms for its first argument.
     pub fn engine(&self, arms: &str) -> String {
         let docker = self.write("engine/docker", format!("#!/bin/sh\ncase \"$1\" in {arms} esac\n"));
         fs::set_permissions(&docker, fs::Permissions::from_mode(0o755)).expect("it may be run");
@@ -197,7 +199,7 @@ impl Place {
         self.path("record")
     }
 
-    /// What a run of this plan does everything in, without the run around it.
+    /// The environment for a plan, without a run.
     pub fn environment(&self, plan: Plan) -> RealEnvironment {
         fs::create_dir_all(self.record().join("logs")).expect("a folder for logs");
         let warden = Warden::new(vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()]);
@@ -208,7 +210,7 @@ impl Place {
         record::open(&self.record()).expect("the record opens")
     }
 
-    /// What `PROOFLOAD_TEST_PLACE` is in every process of this place, so that leftovers can be told from others.
+    /// Value of `PROOFLOAD_TEST_PLACE` in every process of this place, to identify leftovers.
     pub fn mark(&self) -> &Path {
         self.folder.path()
     }
@@ -220,7 +222,7 @@ impl Place {
         command
     }
 
-    /// What that says.
+    /// Its output.
     pub fn said(&self, words: &[&str]) -> Said {
         self.proofload(words).said()
     }
@@ -237,13 +239,14 @@ impl Place {
         self.command(experiment).said()
     }
 
-    /// The same until it ends with 0 and says this, three times at most. `None` where the host had the machine for so much of the time that
-    /// a void or undecided run is the right answer; a fault of ours is there on a quiet one, too.
+    /// Repeats the run until it ends with 0 and prints this, at most three times. `None` if the host took so
+    /// much of the time that a void or undecided run is the right result. A bug also shows on a quiet
+    /// machine.
     pub fn run_well(&self, experiment: &Path, part: &str) -> Option<Said> {
         self.run_well_as(|| self.command(experiment), 0, part)
     }
 
-    /// The same with a command and an exit code of one's own.
+    /// The same with another command and exit code.
     pub fn run_well_as(&self, command: impl Fn() -> Command, code: i32, part: &str) -> Option<Said> {
         for attempt in 1.. {
             let said = command().said();
@@ -263,7 +266,7 @@ impl Place {
         None
     }
 
-    /// Share of the CPU time that the host gave to others while the record's slices were measured, in the mean.
+    /// Mean share of CPU steal while the record's slices were measured.
     fn steal(&self) -> f64 {
         let Ok(record) = record::open(&self.record()) else { return 0.0 };
         let shares: Vec<f64> =
@@ -271,17 +274,17 @@ impl Place {
         shares.iter().sum::<f64>() / shares.len().max(1) as f64
     }
 
-    /// `proofload report` of the record by its whole path, as that of a run names it.
+    /// `proofload report` of the record by its absolute path.
     pub fn report(&self, form: &str) -> Said {
         proofload().arg("report").arg(self.record()).args(["--format", form]).said()
     }
 
-    /// Whether the run's events have this by now.
+    /// Whether the run's events contain this text by now.
     pub fn has_event(&self, part: &str) -> bool {
         self.read("record/events.jsonl").contains(part)
     }
 
-    /// Processes that carry this place's mark: process id and argv.
+    /// Processes with this place's mark: process ID and argv.
     pub fn left_running(&self) -> Vec<String> {
         let mark = format!("PROOFLOAD_TEST_PLACE={}\0", self.folder.path().display());
         let processes = fs::read_dir("/proc").expect("/proc is there").flatten();
@@ -297,12 +300,12 @@ impl Place {
         described.collect()
     }
 
-    /// That none of them is left.
+    /// Asserts that none of them is left.
     pub fn is_quiet(&self) {
         assert_eq!(self.left_running(), Vec::<String>::new());
     }
 
-    /// What all services of the run said, one text a log.
+    /// Output of all services of the run, one text for each log.
     pub fn logs(&self) -> std::collections::BTreeMap<String, String> {
         let logs = fs::read_dir(self.record().join("logs")).expect("the record has logs").flatten();
         let name = |log: &fs::DirEntry| log.file_name().to_string_lossy().into_owned();
@@ -314,7 +317,7 @@ impl Place {
     }
 }
 
-/// Holds our count of requests against the service's own, trial by trial; how many trials there are.
+/// Compares our count of requests with the service's own, trial by trial. Returns the number of trials.
 pub fn accounted_for(record: &Record) -> usize {
     let mut trials = 0;
     for block in record.complete_blocks() {
@@ -324,7 +327,7 @@ pub fn accounted_for(record: &Record) -> usize {
             let log = fs::read_to_string(record.directory.join(log)).expect("its log");
             let sent: u64 = trial.slices.iter().map(|slice| slice.counts.sent).sum();
             let counted = log.lines().find_map(|line| line.strip_prefix("requests ")?.parse::<u64>().ok());
-            // Before the load there are at most two looks at a response, and one at a response to a request that accepts gzip.
+            // Before the load there are at most two readiness probes, and one request that accepts gzip.
             let looks = counted.and_then(|counted| counted.checked_sub(sent));
             assert!(sent > 0 && looks.is_some_and(|looks| looks <= 3), "we sent {sent}, it said: {log}");
             if trial.started.witnesses.iter().any(|witness| witness.repeats) {
@@ -348,12 +351,13 @@ pub fn proofload() -> Command {
     Command::new(env!("CARGO_BIN_EXE_proofload"))
 }
 
-/// Says that a test has tested nothing. Not by a macro: the test runner would keep to itself what a passing test prints.
+/// Reports that a test has tested nothing. Not by a macro: the test runner would capture the output of a
+/// passing test.
 pub fn skip(why: &str) {
     let _ = writeln!(io::stderr(), "SKIPPED: {why}");
 }
 
-/// Whether a link can be made for a trial; says so where not.
+/// Whether a link can be created for a trial. Prints a message if not.
 pub fn has_links() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
@@ -362,7 +366,7 @@ pub fn has_links() -> bool {
     is_root
 }
 
-/// The name of each file below a folder, and what is in it.
+/// Names and contents of all files below a folder.
 pub fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let below = |path: PathBuf| match path.is_dir() {
@@ -372,12 +376,12 @@ pub fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     entries.flat_map(below).collect()
 }
 
-/// An address on which nobody listens.
+/// An address without a listener.
 pub fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a free port")
 }
 
-/// A service that somebody started: it listens at its address, and ends with the test.
+/// A service started by the test: it listens at its address, and ends with the test.
 pub struct Running {
     pub child: Child,
 }
@@ -390,12 +394,12 @@ impl Running {
     }
 }
 
-/// `service.js` with these variables, at an address of its own.
+/// `service.js` with these variables, at its own address.
 pub fn service(env: &[(&str, &str)]) -> (Running, SocketAddr) {
     node(SERVICE, env)
 }
 
-/// The same of another script of Node.js.
+/// The same with another script of Node.js.
 pub fn node(script: impl AsRef<OsStr>, env: &[(&str, &str)]) -> (Running, SocketAddr) {
     let address = free();
     let mut node = Command::new("node");

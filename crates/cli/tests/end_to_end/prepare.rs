@@ -6,7 +6,8 @@ use std::process::Command;
 
 use crate::place::{Draft, Place, Run};
 
-/// An experiment whose service says where its data is, and whose data is made by a script with the folder as `$1`.
+/// An experiment whose service reports the location of its data, which a script makes with the folder as
+/// `$1`.
 fn experiment(place: &Place, script: &str) -> PathBuf {
     let command = format!("[\"/bin/sh\", \"-c\", '{script}', \"sh\", \"{{output}}\"]");
     place.experiment(&Draft {
@@ -30,7 +31,7 @@ fn data_is_made_for_the_first_run_and_found_by_the_next() {
     check().prints(&["zips: to be made by /bin/sh"]);
     for made in [true, false] {
         let said = with_cache(&place, place.command(&file)).said();
-        // A tenth of a second without an answer voids it where the machine stood still, which is not what is looked for here.
+        // If the machine stalls, a tenth of a second without a response voids it, which does not matter here.
         assert!(matches!(said.code, Some(0 | 4)), "{said}");
         assert_eq!(said.err.contains("built zips: 9 B"), made, "{said}");
         let record = place.opened();

@@ -1,6 +1,6 @@
-//! `proofload load` over everything that it speaks, against a real nginx whose access log is the count to agree with: TLS, HTTP/2,
-//! a unix socket, connections for one request, and several requests from a file. Nothing is asserted of latencies, which a busy machine
-//! decides.
+//! `proofload load` over all supported transports, against a real nginx whose access log has the reference
+//! count: TLS, HTTP/2, a unix socket, one connection per request, and several requests from a file. Latencies
+//! are not checked, because they depend on a busy machine.
 
 // The engine's own tests use the rest of it.
 #[allow(dead_code)]
@@ -38,7 +38,7 @@ fn https_needs_a_certificate_that_is_trusted_or_says_that_none_was() {
     assert_eq!((&checked["requests"]["ok"], &checked["handshake"]["count"]), (&200.into(), &4.into()));
     assert!(!checked["caveats"].to_string().contains("not checked"), "{}", checked["caveats"]);
 
-    // For another name, and by nobody this system knows.
+    // For another name, and by an authority that this system does not trust.
     for flags in [&["-n", "9", "--cacert", authority][..], &["-n", "9", "--sni", NAME]] {
         load(&url, flags).ends(4).prints(&[
             "TLS failed: ",

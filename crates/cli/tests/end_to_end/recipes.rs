@@ -1,6 +1,7 @@
-//! The recipes of docs/recipes.md: a small service in each language, once as it is and once with more work to do, which is found.
+//! The recipes of docs/recipes.md: a small service in each language, compared with a variant that does more
+//! work, which is detected.
 //!
-//! Where a runtime is missing the test says that it tested nothing.
+//! If a runtime is missing the test reports that it tested nothing.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -8,13 +9,14 @@ use std::process::{Command, Stdio};
 use crate::place::{Place, Run, node, skip};
 
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/recipes");
-/// What the slower variant does, in rounds; the other does one.
+/// Rounds of work of the slower variant. The other does one.
 const WORK: &str = "400";
 
-/// The lines of a test's experiment below its services and factors; everything else is as `compare` writes it.
+/// The lines of a test's experiment after its services and factors. Everything else is as `compare` writes
+/// it.
 const DESIGN: &str = "[load]\nconnections = 4\n[design]\ndrop_disturbed = false\nbudget = \"60s\"\nwarmup = \"200ms\"\n\
                       slice = \"200ms\"\nslices = 1\nblocks = 6\n";
-/// Makes an image of the binary of the Go recipe, which needs no other file, without a registry.
+/// Builds an image of the binary of the Go recipe, which needs no other file, without a registry.
 const IMAGE: &str = "CGO_ENABLED=0 GO111MODULE=off go build -o server server.go && tar -c server | \
                      docker import --change 'ENTRYPOINT [\"/server\"]' --change 'EXPOSE 3000' - proofload-recipe:1";
 const COMPOSE: &str = "services:\n  web:\n    image: proofload-recipe:1\n    expose: [3000]\n    environment:\n\
@@ -27,7 +29,7 @@ const JAVA: &str = r#"command = ["java", "-Dsun.net.httpserver.nodelay=true", "-
 const CONTAINER: &str =
     "container = { image = \"proofload-recipe:1\" }\nenv = { PORT = \"3000\", HOST = \"0.0.0.0\" }";
 
-/// What has to be there, what builds the service, what starts it, and the work of its slower variant.
+/// Required program, build command, start command, and the work of the slower variant.
 const RECIPES: [(&str, &str, &str, &str); 9] = [
     ("node --version", "", r#"command = ["node", "server.js"]"#, WORK),
     ("python3 --version", "", r#"command = ["python3", "server.py"]"#, WORK),
@@ -46,7 +48,7 @@ const RECIPES: [(&str, &str, &str, &str); 9] = [
     ),
 ];
 
-/// Whether a command of a shell works; says so where not.
+/// Whether a shell command works. Prints a message if not.
 fn works(command: &str) -> bool {
     let works = Command::new("sh").args(["-c", command]).stdin(Stdio::null()).output();
     let works = works.is_ok_and(|output| output.status.success());
@@ -66,7 +68,7 @@ fn sources() -> Place {
     place
 }
 
-/// Runs two levels, of which the one with more work must be found slower.
+/// Runs two levels, and asserts that the one with more work is slower.
 fn finds_the_slower_one(place: &Place, service: &str, [little, much]: [&str; 2]) {
     let text = format!(
         "name = \"recipe\"\n[services.app]\n{service}\n[factors.work]\n\

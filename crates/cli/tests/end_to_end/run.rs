@@ -1,4 +1,4 @@
-//! `proofload run` on real services: verdicts, counts, failures, interruption; and nothing left behind.
+//! `proofload run` on real services: verdicts, counts, failures, interruption. Nothing is left behind.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -25,7 +25,7 @@ fn a_slower_service_is_found_slower_and_every_request_is_accounted_for() {
     assert!(page.contains("candidate has a lower throughput than baseline") && page.contains("</html>"));
     assert_eq!(place.report("html").out, page);
 
-    // Of all that, a run shows its first screen unless asked for more. Four blocks of these slices take 16 s.
+    // By default, a run only prints the first screen. Four blocks of these slices take 16 s.
     place.two("", "api.env.X = 1", "warmup = \"1s\"\nslice = \"1s\"");
     let short = place.said(&["run", "experiment.toml", "-q", "--budget", "10s", "--out", "short"]);
     let repeat = "Repeat proofload run experiment.toml --budget 10s --seed ";
@@ -35,7 +35,7 @@ fn a_slower_service_is_found_slower_and_every_request_is_accounted_for() {
 
 #[test]
 fn a_service_that_fails_is_told_with_its_last_words() {
-    // One that ends at once is told by `compare` in the same words.
+    // `compare` reports one that ends at once in the same words.
     for (mode, part) in [("hang", "not ready"), ("die", "out of luck after many requests")] {
         let place = Place::new();
         let experiment = place.experiment(&Draft {
@@ -57,7 +57,7 @@ fn an_experiment_in_which_nothing_succeeds_is_void_at_once() {
     assert_eq!(place.opened().complete_blocks().count(), 0);
 }
 
-/// Starts a long run and waits until a service of it lives.
+/// Starts a long run and waits until one of its services runs.
 fn under_way(place: &Place) -> Child {
     let child = place.command(&place.two("", "api.env.X = 1", "slices = 20")).begun();
     wait_until("a slice is in the record", || place.has_event(r#""kind":"measured""#));
@@ -68,7 +68,7 @@ fn under_way(place: &Place) -> Child {
 fn ctrl_c_ends_cleanly_with_what_there_is() {
     let place = Place::new();
     let child = under_way(&place);
-    // Below npx there are two of one Ctrl-C: the terminal's own, and npm's.
+    // Below npx one Ctrl-C arrives twice: from the terminal, and from npm.
     (0..2).for_each(|_| signal(child.id(), "-INT"));
     ended(child).ends(130).prints(&["interrupted"]);
     place.is_quiet();
@@ -94,7 +94,7 @@ fn as_the_first_process_of_a_container_it_ends_when_it_is_told_to() {
     let children = format!("/proc/{0}/task/{0}/children", child.id());
     let first = || fs::read_to_string(&children).ok()?.trim().parse::<u32>().ok();
     wait_until("it ends", || {
-        // Before it has begun nobody hears.
+        // Before it has begun there is no handler.
         first().into_iter().for_each(|first| _ = Command::new("kill").arg(first.to_string()).status());
         child.try_wait().expect("it can be waited for").is_some()
     });
@@ -116,7 +116,7 @@ fn a_full_disk_ends_the_run_and_the_record_still_opens() {
     let place = Place::new();
     let experiment = place.two("", "api.env.X = 1", "");
     fs::create_dir(place.path("small")).expect("a folder");
-    // A file system of 64 KiB in a mount namespace of its own.
+    // A file system of 64 KiB in a separate mount namespace.
     let script = r#"small=$1; mount -t tmpfs -o size=64k tmpfs "$1" && shift && "$@"; code=$?
         proof=$1; "$proof" report "$small/record" >&2; exit $code"#;
     let mut unshare = Command::new("unshare");

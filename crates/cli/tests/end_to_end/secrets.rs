@@ -1,4 +1,4 @@
-//! Secrets, typed and by placeholders: the service has them, and nothing that is kept or shown has.
+//! Secrets, typed and by placeholders: the service gets them, and they are not stored or shown.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,8 @@ use std::process::Command;
 
 use crate::place::{Draft, Place, Run, files, node};
 
-/// Answers 200 to whoever sends what its own variables say, and tells it again in a header of its response.
+/// Responds with 200 to requests that contain the values of its variables, and repeats them in a response
+/// header.
 const GUARD: &str = r#"
 const http = require("node:http");
 const { TOKEN, DATABASE_URL, KEY } = process.env;
@@ -34,7 +35,8 @@ fn without_secrets(what: &str, bytes: &[u8]) {
     assert_eq!(before.map(|it| it.into_iter().rev().collect::<String>()), None, "a secret in {what}");
 }
 
-/// That no file of a place's record has a secret, but for logs, which are the service's own words.
+/// Asserts that no file of a place's record contains a secret, except logs, which are the service's own
+/// output.
 fn record_without_secrets(place: &Place, logs: bool) {
     let kept = files(&place.record()).into_iter();
     for (path, bytes) in kept.filter(|(path, _)| logs || !path.starts_with(place.path("record/logs"))) {
@@ -89,7 +91,7 @@ requests = [
         told.contains(r#""KEY":"{file.key.txt}""#) && told.contains("[secret-"),
         "what was seen of processes"
     );
-    // A variable that arrives is not taken for one that was lost.
+    // A variable that arrives is not reported as lost.
     let findings = said.out.lines().last().unwrap_or_default();
     assert!(!findings.contains("environment_lost"), "{findings}");
     let mode = |path: PathBuf| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
@@ -161,10 +163,10 @@ fn a_load_from_flags_has_its_secrets_and_keeps_none() {
     unset.ends(2).tells(&["the variable PROOFLOAD_TEST_SECRET is not set"]);
 }
 
-/// A value without five bytes of a digest, a time or a word.
+/// A value that shares no five bytes with a digest, a time or a word.
 const STRANGE: &str = "QZXJV7KWQ9ZXVJ3QKXZW8JVKQXZ4JWQXV";
 
-/// That a text has no five bytes of a strange secret in a row.
+/// Asserts that a text has no five consecutive bytes of a strange secret.
 fn without_parts(what: &str, text: &str) {
     let found = (0..=STRANGE.len() - 5).map(|at| &STRANGE[at..at + 5]).find(|part| text.contains(part));
     assert_eq!(found, None, "in {what}: {text}");
@@ -181,7 +183,7 @@ fn record_without_parts(place: &Place) {
 #[test]
 fn cut_last_words_have_no_half_secret() {
     let place = Place::new();
-    // Lines are cut after 300 characters, and the first of them where the last 64 KiB begin.
+    // Lines are truncated after 300 characters, and the first one at the beginning of the last 64 KiB.
     place.write(
         "crash.js",
         "const { TOKEN, KEY } = process.env; console.error('y'.repeat(30) + TOKEN.repeat(2100) + '\\n' + KEY);\n\
@@ -259,7 +261,7 @@ fn messages_repeat_no_typed_secret() {
         &["run", "list.toml"],
     ] {
         let said = place.said(words);
-        // Some of it is no mistake, and comes to a service that is not there.
+        // Some of it is valid, and refers to a missing service.
         assert!(said.code.is_some_and(|code| code >= 2), "{said}");
         without_secrets(&words.join(" "), said.all().as_bytes());
     }

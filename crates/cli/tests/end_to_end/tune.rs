@@ -1,4 +1,5 @@
-//! `proofload tune` on a real service: what is tried, what is refused, and what is advised of knobs whose effect is known.
+//! `proofload tune` on a real service: settings that are tried, rejected input, and the advice for knobs with
+//! a known effect.
 
 use crate::place::{Draft, Place};
 
@@ -99,6 +100,6 @@ fn what_helps_is_set_what_breaks_is_told_and_the_rest_is_left_alone() {
     assert_ne!(worth("NOTHING=1"), "set", "{json:#}");
     let low = json["confirmed"]["effect"]["low"].as_f64().expect("an interval");
     assert!(low > 1.3, "three times the work is more than that: {json:#}");
-    // The file that was written compares both again.
+    // The generated file compares both again.
     place.said(&["run", "--dry-run", "tuned.toml"]).ends(0).prints(&["SPIN_MS=1"]);
 }

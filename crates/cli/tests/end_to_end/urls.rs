@@ -1,5 +1,6 @@
-//! What runs already, by its URL: two Node.js services beside each other with what their processes used, one nginx over TLS with HTTP/2 and
-//! over a unix socket, and whatever cannot be loaded. The services are the tests' own, on loopback; nothing else gets a request.
+//! Running services by URL: two Node.js services with the resource use of their processes, one nginx over TLS
+//! with HTTP/2 and over a unix socket, and URLs that cannot be loaded. The tests use their own services on
+//! loopback. Nothing else gets a request.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -9,7 +10,7 @@ use std::thread;
 use crate::place::{Draft, Place, Run, Running, Said, free, node};
 use crate::reach::server::{NAME, Nginx};
 
-/// A service that somebody else started, which adds up so many numbers for each response; and its URL.
+/// A service started by the test, which adds up `work` numbers for each response, and its URL.
 fn adding(place: &Place, work: u32) -> (Running, String) {
     let text = "const [port, work] = [process.env.PORT, process.env.WORK].map(Number);\n\
                 require('node:http').createServer((_, response) => {\n\
@@ -20,7 +21,7 @@ fn adding(place: &Place, work: u32) -> (Running, String) {
     (running, format!("http://{address}"))
 }
 
-/// A server whose responses have all this head; it ends with the test's process.
+/// A server whose responses all have this head. It ends with the test's process.
 fn answering(head: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address");
@@ -56,7 +57,7 @@ fn two_services_that_run_already_are_told_apart_with_what_their_processes_used()
         }
     }
 
-    // One process behind two names uses what it uses for both.
+    // A single process behind two names has the sum of their use.
     let place = Place::new();
     let other = format!("{quick_url}/other");
     let refused = compare(&place, &[&[quick_url.as_str(), &other], &metrics[..]].concat());
@@ -64,7 +65,7 @@ fn two_services_that_run_already_are_told_apart_with_what_their_processes_used()
     assert!(!place.record().exists());
 }
 
-/// An experiment on a URL against itself with other connections: what it is about is the way there.
+/// An experiment on a URL against itself with another number of connections, to test the transport.
 fn way(place: &Place, url: &str, load: &str) -> Said {
     place.run(&place.experiment(&Draft {
         service: &format!("url = \"{url}\""),
@@ -74,7 +75,7 @@ fn way(place: &Place, url: &str, load: &str) -> Said {
     }))
 }
 
-/// That all slices of a run, of which there are enough, had successful responses.
+/// Asserts that a run has enough slices, and that all of them had successful responses.
 fn succeeded(place: &Place, said: &Said) {
     assert!(place.record().exists(), "{said}");
     let record = place.opened();
@@ -93,7 +94,7 @@ fn an_experiment_goes_over_tls_with_http2_and_over_a_unix_socket() {
     let place = Place::new();
     succeeded(&place, &way(&place, &format!("http://unix:{}", nginx.socket().display()), ""));
 
-    // Signed by nobody whom this system knows: told at once, and nothing is measured.
+    // Signed by an authority that this system does not trust: reported at once, and nothing is measured.
     let place = Place::new();
     way(&place, &format!("https://{}", nginx.tls), "")
         .ends(3)

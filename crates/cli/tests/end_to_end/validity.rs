@@ -1,4 +1,4 @@
-//! `proofload explain`: whoever was told a number finds what it means.
+//! `proofload explain`: explains a finding by its number.
 
 use crate::place::{Run, proofload};
 

@@ -1,5 +1,5 @@
-//! `proofload run` on variants that are not what they are called: compression that nobody asks for, a variable that a wrapper takes away.
-//! Beside them, in the same run, ones that are sound and of which nothing is said.
+//! `proofload run` on variants that do not do what their names say: compression that no request asks for, a
+//! variable that a wrapper removes. The same run has valid variants without findings.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ lost = { api.command = ["env", "-u", "NODE_ENV", "node", "SERVICE"] }"#;
     let json = place.report("json").json();
     let findings = json["findings"].as_array().expect("findings");
     let voids: Vec<&Value> = findings.iter().filter(|finding| finding["grade"] == "void").collect();
-    // The run ends at its first warm-up, for a variant that is not what it is called will not become it.
+    // The run ends at its first warm-up, because such a variant will not change.
     let [untreated, lost, pointless] = &voids[..] else { panic!("three are void: {findings:#?}") };
     assert_eq!(pointless["check"], "pointless");
     for (finding, check, variant, said) in [
@@ -53,7 +53,7 @@ lost = { api.command = ["env", "-u", "NODE_ENV", "node", "SERVICE"] }"#;
     let record = place.opened();
     let mut looked_at = BTreeSet::new();
     for trial in record.trials() {
-        // Who took more than a second is not looked at again, which a busy machine may do to anyone.
+        // A variant that took more than a second is not checked again, which may happen on a busy machine.
         for witness in &trial.started.witnesses {
             looked_at.insert(trial.variant());
             assert_eq!((witness.status, witness.decoded_bytes), (200, Some(1000)));

@@ -1,4 +1,4 @@
-//! Every rule fires on what was planted for it and not on its twin.
+//! Every rule applies to its planted case and not to its counterpart.
 
 use crate::explain::tests::{Made, Worker, calls, packaged, plain_service, together};
 use crate::{Frame, Kind, Tree};
@@ -15,7 +15,7 @@ fn native(name: &str) -> Frame {
     Frame::new(name, "", 0, Kind::Native)
 }
 
-/// The story of a variant that does this beside what both do, measured to the microsecond.
+/// The story of a variant with this extra work, measured to the microsecond.
 fn story(extra: Tree, pool_us: f64) -> Option<String> {
     let mut made = Made::new();
     made.rounds(0, &[Worker::with(plain_service())]);
@@ -30,7 +30,7 @@ fn has(story: Option<String>, parts: &[&str]) {
     parts.iter().for_each(|part| assert!(story.contains(part), "{part} is not in: {story}"));
 }
 
-/// What is told of one row of calls that takes so much, and of the pool, has these parts.
+/// Asserts that the story of a chain of calls with these costs, and of the pool, has these parts.
 fn told_of(stack: &[&Frame], us: f64, pool_us: f64, parts: &str) {
     has(story(calls(stack, us), pool_us), &parts.split(" | ").collect::<Vec<_>>());
 }
@@ -51,7 +51,7 @@ fn synchronous_crypto_is_named_with_its_caller() {
     let crypto = "main thread: pbkdf2Sync (node:internal/crypto/pbkdf2:5), called by check (users.js:31) for (anonymous server.js:49), takes \
                   0 µs/request in plain, 4.80 ms in changed: 100 % of the difference";
     told_of(&stack, 4800.0, 0.0, crypto);
-    // The same function of the service's own, without crypto in it: only named as what it is.
+    // The same function of the service's own, without crypto in it, is only named.
     told_of(&stack[..3], 4800.0, 0.0, "One function makes most of the difference: check (users.js:31)");
 }
 
@@ -82,14 +82,14 @@ fn crypto_that_moves_to_the_pool_is_told_though_it_costs_the_same() {
         );
         has(found.comparisons[0].story.clone(), &[&main, "called by check (server.js:31)", &pool]);
     }
-    // Where half of it is in no profile nothing is told.
+    // If half of it is in no profile there is no story.
     let unseen = Worker { tree: None, pid: 300, main_ns: Some(400_000_000), ..blocking.clone() };
     let mut made = Made::new();
     made.rounds(0, &[blocking.clone(), unseen]);
     made.rounds(1, std::slice::from_ref(&free));
     let zero = crate::Interval { value: 1.0, low: -9.0, high: 9.0 };
     assert_eq!(made.explained_by(zero).comparisons[0].story, None);
-    // And none where the pool takes nothing.
+    // Nor if the pool gains nothing.
     let idle = Worker::with(plain_service());
     has(explained([&blocking, &idle], -4800.0).comparisons[0].story.clone(), &["Synchronous crypto"]);
 }
@@ -102,7 +102,7 @@ fn templates_that_are_compiled_are_named_with_their_engine() {
     let begin = [&app("page", 17), &render, &pug("exports.renderFile")];
     let compiled = [begin[0], begin[1], begin[2], &pug("exports.compile"), &lexer, &native("RegExp: x")];
     told(&compiled, "Templates are compiled | pug@1.2.3 | called by page (server.js:17) | NODE_ENV");
-    // Filling one in is no compiling.
+    // Rendering a template is not compiling.
     let filled =
         [begin[0], begin[1], begin[2], &packaged("pug", "template", "lib/index.js (eval)", Kind::Middleware)];
     told(&filled, "One function | template | pug@1.2.3");
@@ -118,10 +118,10 @@ fn compression_counts_on_the_main_thread_and_on_the_pool() {
     told_of(&stream, 100.0, 900.0, "with Brotli | 90 % of it on the thread pool | 100 % of the difference");
     let zopfli = native("BrotliCreateZopfliBackwardReferences");
     told_of(&[stream[0], stream[1], &zopfli], 100.0, 900.0, "levels 10 and 11");
-    // The same pool with nothing that asks it to compress.
+    // The same pool without a request for compression.
     let reads = [&core("readFile", "node:fs")];
     assert_eq!(story(calls(&reads, 100.0), 900.0), None);
-    // What a compressor calls back into is not its cost.
+    // A compressor's callbacks are not its cost.
     let middleware = packaged("compression", "compression", "index.js", Kind::Middleware);
     let next = [&middleware, &packaged("router", "next", "index.js", Kind::Framework), &app("handler", 10)];
     told(&next, "One function | handler (server.js:10)");

@@ -1,21 +1,22 @@
-//! Topics: which calls belong to synchronous crypto, to templates, to compression and so on, and how much of a tree is theirs.
+//! Topics: which calls belong to synchronous crypto, templates, compression and so on, and their share of a
+//! tree.
 //!
-//! A call belongs to a topic from the first function that is the topic's own down to where somebody else's code begins: what a logger or a
-//! compressor calls back into is not its cost. Names and packages here are those of real versions; a package that is not
-//! listed only means that no story is told. Judges nothing.
+//! A call belongs to a topic from the first function of the topic down to where other code begins: callbacks
+//! of a logger or a compressor are not its cost. Names and packages are from real versions. For a package
+//! that is not listed there is only no story. This module makes no judgements.
 
 use std::collections::BTreeMap;
 
 use crate::label::{has_part, is_among};
 use crate::{Frame, Kind, Tree};
 
-/// What blocks though its name in `node:crypto` has no `Sync`.
+/// Blocking calls of `node:crypto` without `Sync` in their name.
 const BLOCKING_CALLS: &str = "update digest final hash randomBytes randomUUID randomInt sign verify";
 const CRYPTO: &str = "bcrypt bcryptjs argon2 scrypt-js sodium-native node-forge";
 const ENGINES: &str = "pug ejs handlebars hbs express-handlebars nunjucks eta mustache liquidjs edge.js";
 const COMPILING_CALLS: &str = "compile compileBody compileFile compileInput compileSync compileToString handleTemplateCache handleCache \
                                parse parseTemplateText generateSource precompile tokenize";
-/// Packages that do nothing but compile templates.
+/// Packages that only compile templates.
 const COMPILERS: &str =
     "pug-lexer pug-parser pug-linker pug-load pug-code-gen pug-filters pug-strip-comments pug-walk pug-attrs";
 const COMPRESSORS: &str =
@@ -39,19 +40,20 @@ fn of_node(frame: &Frame, module: &str) -> bool {
     frame.kind == Kind::Core && frame.file.strip_prefix("node:").is_some_and(|file| file.starts_with(module))
 }
 
-/// The main thread's time for crypto by a call that blocks it.
+/// Crypto on the main thread by a blocking call.
 pub(crate) fn sync_crypto(frame: &Frame) -> bool {
     let blocks = is_among(BLOCKING_CALLS, last(frame)) || last(frame).ends_with("Sync");
     is_among(CRYPTO, package(frame)) || (of_node(frame, "internal/crypto/") && blocks)
 }
 
-/// Files, processes and compression by calls that block the main thread, but for what Node.js reads itself to load a module.
+/// Files, processes and compression by calls that block the main thread, except for files that Node.js reads
+/// to load a module.
 pub(crate) fn sync_calls(frame: &Frame) -> bool {
     let blocks = last(frame).ends_with("Sync");
     blocks && ["fs", "zlib", "child_process"].iter().any(|module| of_node(frame, module))
 }
 
-/// Looking up, reading and compiling templates, not filling them in.
+/// Looking up, reading and compiling templates, but not rendering them.
 pub(crate) fn templates(frame: &Frame) -> bool {
     let compiles = is_among(ENGINES, package(frame)) && is_among(COMPILING_CALLS, last(frame));
     is_among(COMPILERS, package(frame)) || compiles || view_lookup(frame)
@@ -64,7 +66,7 @@ pub(crate) fn view_lookup(frame: &Frame) -> bool {
         && frame.file.ends_with("view.js")
 }
 
-/// zlib, Brotli and zstd as the JavaScript side sees them.
+/// zlib, Brotli and zstd, on the JavaScript side.
 pub(crate) fn compression(frame: &Frame) -> bool {
     of_node(frame, "zlib") || is_among(COMPRESSORS, package(frame))
 }
@@ -86,26 +88,27 @@ pub(crate) fn logging(frame: &Frame) -> bool {
         || frame.function.starts_with("consoleCall")
 }
 
-/// PM2's monitoring from inside.
+/// PM2's monitoring inside of the process.
 pub(crate) fn apm(frame: &Frame) -> bool {
-    // From version 7 on PM2 has it in a folder of its own.
+    // From version 7 on PM2 has it in its own folder.
     let inside = package(frame) == "pm2" && frame.file.starts_with("modules/pm2-io");
     inside || package(frame) == "@pm2/io" || package(frame).starts_with("@opencensus/")
 }
 
-/// How much of a tree is a topic's, and where.
+/// The share of a topic in a tree, and its places.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// Time per request.
     pub us: f64,
-    /// By the function with which the topic begins.
+    /// By the entry function of the topic.
     pub begins: BTreeMap<Frame, f64>,
-    /// By the service's function that calls it and the first one of the service above that, which handles the request.
+    /// By the service's function that calls it and the service's first function above that, which handles the
+    /// request.
     pub callers: BTreeMap<(Frame, Frame), f64>,
 }
 
 impl Found {
-    /// The most expensive function with which the topic begins, of those that are wanted.
+    /// The most expensive of the wanted entry functions of the topic.
     pub fn begin(&self, wanted: impl Fn(&Frame) -> bool) -> Option<&Frame> {
         largest(self.begins.iter().filter(|(frame, _)| wanted(frame)))
     }
@@ -119,8 +122,8 @@ fn largest<'a, K>(values: impl Iterator<Item = (&'a K, &'a f64)>) -> Option<&'a 
     values.max_by(|one, other| one.1.total_cmp(other.1)).map(|(key, _)| key)
 }
 
-/// Looks in a tree for a topic by its own functions; whether packages that these call are part of it is said. Time of the thread pool is
-/// none of it: that is asked for by itself.
+/// Finds a topic in a tree by its own functions. `with_packages` says whether packages they call are part of
+/// it. Time of the thread pool is excluded, because it is determined separately.
 pub(crate) fn find(tree: &Tree, own: fn(&Frame) -> bool, with_packages: bool) -> Found {
     let frame_of = |index: usize| tree.frames.get(tree.nodes[index].frame);
     let is_application =
@@ -130,7 +133,7 @@ pub(crate) fn find(tree: &Tree, own: fn(&Frame) -> bool, with_packages: bool) ->
         Kind::Middleware => with_packages,
         _ => true,
     };
-    // Of each place: the one with which the topic begins, and the nearest of the service's own above it.
+    // For each node: the node with which the topic begins, and the nearest of the service's own above it.
     let mut begins: Vec<Option<usize>> = vec![None; tree.nodes.len()];
     let mut callers = begins.clone();
     let mut found = Found::default();
@@ -146,7 +149,7 @@ pub(crate) fn find(tree: &Tree, own: fn(&Frame) -> bool, with_packages: bool) ->
         let Some(begin) = begins[index].filter(|_| node.self_value > 0.0) else { continue };
         found.us += node.self_value;
         *found.begins.entry(frame_of(begin).unwrap_or(frame).clone()).or_insert(0.0) += node.self_value;
-        // The request's handler is the first of the unbroken row of the service's own functions that ends with the caller.
+        // The request's handler is the first of the consecutive service functions that end with the caller.
         let row = |of: &usize| tree.caller(*of).filter(is_application);
         let handler = callers[begin].and_then(|caller| std::iter::successors(Some(caller), row).last());
         if let Some(key) = callers[begin].and_then(frame_of).zip(handler.and_then(frame_of)) {
@@ -156,7 +159,8 @@ pub(crate) fn find(tree: &Tree, own: fn(&Frame) -> bool, with_packages: bool) ->
     found
 }
 
-/// Time of the thread pool per request: all of it, and what is in functions of which `named` says yes and in what they call.
+/// Time of the thread pool per request: the total, and the part in functions selected by `named` and their
+/// callees.
 pub(crate) fn pool(tree: &Tree, named: impl Fn(&str) -> bool) -> (f64, f64) {
     let mut below = vec![false; tree.nodes.len()];
     let mut pool = (0.0, 0.0);

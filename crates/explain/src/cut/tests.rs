@@ -1,4 +1,4 @@
-//! Whose time it is: windows, gaps, lines, threads.
+//! Attribution of time: windows, gaps, lines, threads.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn an_interval_belongs_to_the_sample_before_it_and_counts_by_its_part() {
 
 #[test]
 fn a_sampler_that_was_held_up_makes_no_function_expensive() {
-    // A sample every ms; after the 50th, which is b's, the machine is gone for 80 ms.
+    // One sample per ms. After the 50th, which is b's, the machine is halted for 80 ms.
     let mut samples = vec![2; 100];
     let mut deltas = vec![1000; 100];
     samples[50] = 3;
@@ -62,7 +62,7 @@ fn a_sampler_that_was_held_up_makes_no_function_expensive() {
         cut.notes
     );
 
-    // Samples of which equal ones were put together have no gaps.
+    // Samples in which equal ones were merged have no gaps.
     for (index, sample) in samples.iter_mut().enumerate() {
         *sample = 2 + index as u32 % 3;
     }

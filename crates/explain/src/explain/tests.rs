@@ -1,4 +1,4 @@
-//! Planted costs are found where they were planted, and what is missing or wrong is said.
+//! Planted costs are found at their place, and missing or wrong data is reported.
 
 mod made;
 
@@ -26,7 +26,8 @@ fn near(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-6 * (1.0 + one.abs().max(other.abs()))
 }
 
-/// Two variants, of which the second spins for 200 µs, in two workers that share the work 3 to 1, and has twice the requests.
+/// Two variants. The second spins for 200 µs, in two workers that share the work 3 to 1, and has twice the
+/// requests.
 fn spinning() -> Made {
     let mut made = Made::new();
     made.rounds(0, &[Worker::with(plain_service())]);
@@ -56,17 +57,17 @@ fn a_planted_spin_is_found_with_its_cost_and_its_place() {
     assert!(story.contains("spin (spin.js:7) of the service itself"), "{comparison:?}");
     let subject = &found.subjects[1];
     assert_eq!((subject.variant.as_str(), subject.requests), ("changed", 600));
-    // Worker by worker it is the same per request of its own, however the connections were dealt.
+    // The cost per own request is the same for each worker, regardless of how connections were distributed.
     assert!(near(subject.functions[0].workers_us.0, 200.0) && near(subject.functions[0].workers_us.1, 200.0));
     let shares: Vec<(u32, Option<u64>, bool)> =
         subject.workers.iter().take(2).map(|worker| (worker.pid, worker.requests, worker.profiled)).collect();
     assert_eq!(shares, [(100, Some(75), true), (200, Some(25), true)]);
     assert!(near(subject.cpu_us.value, 300.0) && near(subject.tax.cpu_ratio.value, 1.0));
-    // Where nothing was measured the windows without a profiler are it.
+    // Without measured trials, the windows without a profiler serve as the measurement.
     let found = super::explained(&spinning().record, &|_, _| None, &spinning());
     let comparison = &found.comparisons[0];
     assert!(near(comparison.measured_us.value, 200.0) && comparison.explained_share.is_some());
-    // Where blocks count, a comparison without a figure is void.
+    // If blocks count, a comparison without a figure is void.
     let mut made = spinning();
     made.record.blocks = made::kept().blocks;
     let found = super::explained(&made.record, &|_, _| None, &made);
@@ -112,7 +113,7 @@ fn samples_of_a_stolen_processor_are_scaled_down_and_never_up() {
         let seen: f64 = found.subjects[0].kinds.iter().map(|cost| cost.us.value).sum();
         assert!(near(seen, 100.0 * factor), "{ran}: {seen}");
         assert_eq!(checks(&found).contains(&"samples_stretched"), factor < 0.9);
-        // What the kernel counted beyond the samples is in no profile.
+        // CPU time counted by the kernel beyond the samples is in no profile.
         assert_eq!(checks(&found).contains(&"unexplained"), ran > 1.0);
     }
 }
@@ -131,7 +132,7 @@ fn the_work_of_other_threads_is_not_lost_and_the_kernels_sampling_names_it() {
     let cost = |name: &str| {
         subject.functions.iter().find(|row| row.frame.function == name).map(|row| row.self_us.value)
     };
-    // Shares of the window with the kernel's sampling, amounts of the one with profiles.
+    // Shares of the window with kernel sampling, amounts of the window with profiles.
     assert!(near(cost("sha512_block").expect("named"), 37.5) && near(cost("memcpy").expect("named"), 12.5));
     assert!(
         near(cost("(kernel)").expect("told apart"), 25.0) && near(cost("(program)").expect("there"), 15.0)
@@ -172,7 +173,7 @@ fn a_service_without_the_agent_is_told_and_its_threads_are_counted() {
     let found = made.explained(0.0);
     assert_eq!(checks(&found), ["agent_missing", "perf_not_allowed", "unexplained"]);
     assert_eq!(found.subjects[0].kinds[0].what, Kind::ThreadPool);
-    // One that is not of Node.js has its threads.
+    // A process that is not Node.js has its threads.
     for capture in &mut made.record.captures {
         capture.services[0].processes[0].command = "nginx: worker process".into();
     }
@@ -238,7 +239,7 @@ fn what_the_profiler_costs_is_told() {
         assert!(checks(&found).iter().all(|check| Some(*check) == doubt), "{added}: {found:?}");
         assert_eq!(found.doubts.is_empty(), doubt.is_none(), "{added}");
     }
-    // Where nothing tells, there is no figure.
+    // Without information there is no figure.
     let mut made = spinning();
     made.record.captures.retain(|capture| capture.kind != CaptureKind::Plain);
     let found = made.explained(200.0);
@@ -323,7 +324,7 @@ fn equal_cost_and_idle_loops_say_where_requests_wait() {
             && elsewhere.contains("under way for 320 ms in plain, 100 µs of it CPU time"),
         "{elsewhere}"
     );
-    // Not where the loop is full, nor where CPU time differs by more than 5 % of 100 µs.
+    // Not if the loop is busy, nor if CPU time differs by more than 5 % of 100 µs.
     assert_eq!(waiting(0.95, 4000, none), None);
     assert!(waiting(0.3, 4000, Interval { value: 4.0, low: 3.1, high: 4.9 }).is_some());
     assert_eq!(waiting(0.3, 4000, Interval { value: 4.0, low: 3.0, high: 5.1 }), None);
@@ -337,7 +338,7 @@ fn the_busiest_thread_tells_of_waiting_and_idling_beside_the_window_counts_for_n
     for capture in made.of(CaptureKind::Counters) {
         let agents = &mut capture.services[0].processes[0].agents;
         let mut primary = agents[0].clone();
-        // As where another thread took ten seconds to respond.
+        // As if another thread took ten seconds to respond.
         agents[0].counters.as_mut().expect("counters").loop_idle_ns = 10_000_000_000;
         let idle = primary.counters.as_mut().expect("counters");
         (idle.loop_active_ns, idle.loop_delay_p99_ns) = (1, 0);

@@ -1,4 +1,4 @@
-//! Colours can be told apart, and what is written on them can be read.
+//! Colours are distinguishable, and text on them is readable.
 
 use super::{Rgb, of_change};
 use crate::tree::KINDS;
@@ -14,7 +14,7 @@ fn a_name_can_be_read_on_every_colour() {
     }
 }
 
-/// Contrast of two colours as WCAG 2 has it, from 1 to 21.
+/// Contrast of two colours by WCAG 2, from 1 to 21.
 fn contrast(one: Rgb, other: Rgb) -> f64 {
     let (one, other) = (luminance(one), luminance(other));
     (one.max(other) + 0.05) / (one.min(other) + 0.05)
@@ -25,13 +25,13 @@ fn luminance(colour: Rgb) -> f64 {
     0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/// Light of an sRGB channel, 0 to 1.
+/// Linear light of an sRGB channel, 0 to 1.
 fn linear(channel: u8) -> f64 {
     let channel = f64::from(channel) / 255.0;
     if channel <= 0.04045 { channel / 12.92 } else { ((channel + 0.055) / 1.055).powf(2.4) }
 }
 
-/// What people see who lack a kind of cone, from linear light: Machado, Oliveira and Fernandes (2009), severity 1.
+/// Simulation of colour blindness from linear light: Machado, Oliveira and Fernandes (2009), severity 1.
 const SIGHTS: [(&str, [[f64; 3]; 3]); 4] = [
     ("normal", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
     (
@@ -48,7 +48,7 @@ const SIGHTS: [(&str, [[f64; 3]; 3]); 4] = [
     ),
 ];
 
-/// Lightness and hues as OKLab has them (Ottosson, 2020), in which a distance of 0.02 is just seen.
+/// Lightness and hues in OKLab (Ottosson, 2020), in which a distance of 0.02 is just visible.
 fn seen(colour: Rgb, sight: &[[f64; 3]; 3]) -> [f64; 3] {
     let times = |matrix: &[[f64; 3]; 3], [x, y, z]: [f64; 3]| matrix.map(|[a, b, c]| a * x + b * y + c * z);
     let light = times(sight, colour.map(linear)).map(|part| part.clamp(0.0, 1.0));

@@ -1,5 +1,6 @@
-//! From a script's address to its place: a file as it is called on every machine, whose it is, and of which package, however a package
-//! manager laid it out; and where a service lies, by its files. Text alone: it must not look at the disk.
+//! From a script's address to its place: a file name that is the same on every machine, the owner, and the
+//! package, for all package manager layouts. Also derives a service's directory from its files. Pure text:
+//! this module does not access the disk.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,31 +10,33 @@ use model::text::percent_decoded;
 use crate::label::{clean, clean_path, is_among};
 use crate::{Kind, Package, Source};
 
-/// The file that takes our own profiles, in a folder of its own. What it costs is the profiler's, not the service's.
+/// The file of the agent that captures profiles, in its own folder. Its cost belongs to the profiler, not to
+/// the service.
 const AGENT: &str = "agent.cjs";
 const AGENT_FOLDER: &str = "proofload-";
 pub(super) const AGENT_PACKAGE: &str = "proofload-agent";
-/// Files further up than this are named by their whole path.
+/// Files further up than this are named by their full path.
 const UP_MAX: usize = 3;
-/// Folders in which packages lie. The second is Debian's.
+/// Folders that contain packages. The second is Debian's.
 const STORES: [&str; 2] = [PACKAGES, "/usr/share/nodejs/"];
 const PACKAGES: &str = "/node_modules/";
-/// PM2 measures each worker with packages of its own. They are shown as one: whoever uses PM2 chose all of them.
+/// PM2 instruments each worker with its own packages. They are shown as one, because using PM2 includes all
+/// of them.
 const PM2: &str = "pm2";
 const PM2_SCOPE: &str = "@pm2/";
 
 const FRAMEWORKS: &str = "avvio connect elysia express fastify find-my-way h3 hapi hono hyper-express koa koa-compose koa-router \
                           light-my-request micro nestjs next polka restana restify router sails trouter uWebSockets.js 0http tinyhttp";
-/// All packages of these scopes are of a framework.
+/// All packages of these scopes belong to a framework.
 const FRAMEWORK_SCOPES: &str = "@adonisjs @hapi @hono @koa @loopback @nestjs @polka @tinyhttp @trpc";
 
-/// Where a function is.
+/// The place of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub file: String,
     pub kind: Kind,
     pub package: Option<Package>,
-    /// Where it is on this disk, if it is a file.
+    /// Its path on this disk, if it is a file.
     pub path: Option<String>,
 }
 
@@ -42,7 +45,7 @@ impl Place {
         Self { file: clean_path(file), kind, package: None, path: None }
     }
 
-    /// Of a package that is a web framework, with its routers, or any other.
+    /// A file of a package, which is a web framework with its routers, or any other.
     fn of_package(found: &InPackage<'_>, version: Option<String>) -> Self {
         let scope = found.name.split_once('/').map_or("", |(scope, _)| scope);
         let framework = is_among(FRAMEWORKS, found.name) || is_among(FRAMEWORK_SCOPES, scope);
@@ -59,7 +62,7 @@ impl Place {
     }
 }
 
-/// Tells places, below a directory.
+/// Resolves places relative to a directory.
 pub(super) struct Placing<'a> {
     pub directory: String,
     pub source: &'a dyn Source,
@@ -78,7 +81,7 @@ impl Placing<'_> {
         if let Some(path) = path_of(url) {
             return self.on_disk(path);
         }
-        // What is no file: `[eval]`, an address on the net, or a path without a beginning.
+        // Not a file: `[eval]`, a network address, or a relative path.
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
         let rest = rest.split(['?', '#']).next().unwrap_or(rest);
         let rest = rest.trim_start_matches('/').trim_start_matches("./");
@@ -88,7 +91,7 @@ impl Placing<'_> {
         }
     }
 
-    /// The place of what a script was made of, as the source map in this file says.
+    /// The place of a script's source, according to the source map in this file.
     pub fn mapped(&mut self, map: &str, source: &str) -> Place {
         if let Some(path) = path_of(source) {
             return self.on_disk(normal(&path));
@@ -101,7 +104,7 @@ impl Placing<'_> {
         };
         let mut place = self.on_disk(normal(&relative));
         if self.directory.is_empty() && address.is_some() {
-            // Nobody knows where that was.
+            // The directory is unknown.
             place.file = place.file.trim_start_matches('/').to_owned();
         }
         place
@@ -123,15 +126,15 @@ impl Placing<'_> {
     }
 }
 
-/// The file in `NAME/./src/a.ts?1a2b`. The name is that of the package that was built, which may have a scope, or nothing; behind the
-/// question mark stands what tells parts of one file apart, and differs from build to build.
+/// The file in `NAME/./src/a.ts?1a2b`. The name is that of the built package, possibly with a scope, or
+/// empty. The part after the question mark distinguishes parts of one file, and differs between builds.
 fn built_from(rest: &str) -> &str {
     let rest = rest.split('?').next().unwrap_or(rest);
     let name = if rest.starts_with('@') { 2 } else { 1 };
     rest.splitn(name + 1, '/').nth(name).unwrap_or(rest)
 }
 
-/// Whether a file is what takes our own profiles.
+/// Whether a file is the agent that captures profiles.
 fn is_agent(path: &str) -> bool {
     let mut ends = path.rsplit('/');
     ends.next() == Some(AGENT) && ends.next().is_some_and(|folder| folder.starts_with(AGENT_FOLDER))
@@ -153,12 +156,12 @@ fn path_of(url: &str) -> Option<String> {
     path.starts_with('/').then_some(path)
 }
 
-/// Undoes percent signs. What is none, or is no text, stays as it is.
+/// Decodes percent-encoding. Invalid sequences and invalid text are unchanged.
 fn decoded(text: &str) -> String {
     String::from_utf8(percent_decoded(text)).unwrap_or_else(|_| text.to_owned())
 }
 
-/// What follows a folder in a path, beginning with its slash.
+/// The rest of a path after a folder, beginning with its slash.
 fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
     path.strip_prefix(folder).filter(|rest| !folder.is_empty() && rest.starts_with('/'))
 }
@@ -178,7 +181,7 @@ fn normal(path: &str) -> String {
     format!("{begin}{}", parts.join("/"))
 }
 
-/// A path as seen from a folder, where it is near; else as it is.
+/// A path relative to a folder if it is near. Otherwise unchanged.
 fn relative(path: &str, folder: &str) -> String {
     if let Some(rest) = below(path, folder) {
         return rest[1..].to_owned();
@@ -186,16 +189,17 @@ fn relative(path: &str, folder: &str) -> String {
     let (to, from): (Vec<&str>, Vec<&str>) = (path.split('/').collect(), folder.split('/').collect());
     let shared = to.iter().zip(&from).take_while(|(a, b)| a == b).count();
     let up = from.len() - shared;
-    // The first part is what stands before the first slash: nothing.
+    // The first part is the text before the first slash, which is empty.
     if folder.is_empty() || shared < 2 || up > UP_MAX {
         return path.to_owned();
     }
     format!("{}{}", "../".repeat(up), to[shared..].join("/"))
 }
 
-/// The folder from which a service's own files are named, without a slash at its end; empty where there is none. It is the one that
-/// is given, except where no file of the profile is near it: the system has told another path to the same folder. Of a profile that
-/// somebody brought, it is the folder that holds its `node_modules`, else the one that all of its own files are below.
+/// The folder to which a service's own files are relative, without a trailing slash. Empty if there is none.
+/// It is the given folder, unless no file of the profile is near it, because the system reported another path
+/// to the same folder. For an imported profile, it is the folder that contains its `node_modules`, otherwise
+/// the common parent folder of the service's files.
 pub(super) fn directory<'a>(given: &str, urls: impl Iterator<Item = &'a str>) -> String {
     let given = given.trim_end_matches('/');
     let paths: Vec<String> = urls.filter_map(path_of).filter(|path| !is_agent(path)).collect();
@@ -208,8 +212,8 @@ pub(super) fn directory<'a>(given: &str, urls: impl Iterator<Item = &'a str>) ->
     }
     let shared = own.iter().copied().map(folder).reduce(shared_folder).unwrap_or("");
     let holders = paths.iter().filter_map(|path| path.find(PACKAGES).map(|at| &path[..at]));
-    // A package manager of the whole machine has node_modules too; the service's has its files beside it.
-    // Of sorted paths those below a folder follow its own with a slash.
+    // A global package manager has node_modules too. The service's folder also contains its own files. In
+    // sorted paths, the files below a folder follow the folder's path with a slash.
     let has_own = |holder: &&str| {
         let begin = format!("{holder}/");
         let first = own.get(own.partition_point(|path| *path < begin.as_str()));
@@ -231,15 +235,15 @@ fn shared_folder<'a>(one: &'a str, other: &'a str) -> &'a str {
 /// A file of a package.
 struct InPackage<'a> {
     name: &'a str,
-    /// Its folder; its package.json tells the version. Empty where it would tell another one's.
+    /// Its folder, whose package.json has the version. Empty if that would be another package's version.
     folder: &'a str,
     /// The file, relative to the folder.
     file: &'a str,
-    /// The version, where the folder's path has it.
+    /// The version, if the folder's path contains it.
     version: Option<&'a str>,
 }
 
-/// The package that a file belongs to: the innermost one, for packages have packages of their own.
+/// The innermost package that contains a file, because packages can be nested.
 fn in_package(path: &str) -> Option<InPackage<'_>> {
     let stores = STORES.iter().filter_map(|store| path.rfind(store).map(|at| (at, at + store.len())));
     let (store, start) = stores.max_by_key(|(_, start)| *start)?;
@@ -248,7 +252,7 @@ fn in_package(path: &str) -> Option<InPackage<'_>> {
     let end = rest.match_indices('/').nth(usize::from(rest.starts_with('@'))).filter(|(at, _)| *at > 0)?.0;
     let name = &rest[..end];
     if name.starts_with(PM2_SCOPE) {
-        // As PM2's own, where it is installed with it. Somewhere else it has a version of its own, which is not PM2's.
+        // Counted as PM2 itself if it is installed with it. Elsewhere its version is its own, not PM2's.
         let inside = path.find("/node_modules/pm2/").map(|at| at + "/node_modules/pm2".len());
         let (folder, file) = inside.map_or(("", &rest[end + 1..]), |at| (&path[..at], &path[at + 1..]));
         let file = file.trim_start_matches("node_modules/");

@@ -1,13 +1,15 @@
-//! Source maps: from a place in the code that ran to the place where it was written.
+//! Source maps: from a place in the executed code to its place in the source.
 //!
-//! The field `mappings` holds numbers of any size in base 64, each relative to the one before (ECMA-426, "VLQ"). It is decoded here: the
-//! crate `sourcemap` overflows on offsets that a file may have, and brings forty others, ICU among them, for what takes a page.
+//! The field `mappings` contains numbers of any size in base 64, each relative to the previous one (ECMA-426,
+//! "VLQ"). It is decoded here, because the crate `sourcemap` overflows on valid offsets and has forty
+//! dependencies, including ICU.
 //!
-//! It must not look for maps, and it makes no name up: where a map does not say a function's name for sure, it has the one it ran under.
+//! This module does not search for maps and invents no names: if a map does not give a function's name for
+//! certain, it keeps the name it ran under.
 
 use serde::Deserialize;
 
-/// The most mappings of a file. A bundle of 10 MB has about one million.
+/// Maximum mappings of a file. A bundle of 10 MB has about one million.
 const TOKENS_MAX: usize = 8_000_000;
 
 #[derive(Debug, Default)]
@@ -20,13 +22,13 @@ pub(super) struct Mapping {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Origin<'a> {
-    /// The file as the map calls it.
+    /// The file's name in the map.
     pub source: &'a str,
     /// The line, from 1.
     pub line: u32,
 }
 
-/// A map as it is written, of one file or of several put one after the other.
+/// A map as written, for one file or for several concatenated ones.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct File {
@@ -55,9 +57,9 @@ impl Mapping {
     /// Reads a map.
     ///
     /// # Errors
-    /// If it is none, in words.
+    /// Describes the problem if it is invalid.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
-        // Servers put a line before it that no browser runs.
+        // Some servers prepend a line that browsers do not execute.
         let guarded = bytes.starts_with(b")]}");
         let begin = if guarded { bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0) } else { 0 };
         let file: File = serde_json::from_slice(&bytes[begin..])
@@ -100,10 +102,10 @@ impl Mapping {
         Ok(())
     }
 
-    /// The nearest mapping at or before a place of the same line, both from 0.
+    /// The nearest mapping at or before a place on the same line, both from 0.
     fn token(&self, line: u32, column: u32) -> Option<&Token> {
         let after = self.tokens.partition_point(|token| (token.line, token.column) <= (line, column));
-        // The nearest one may be on another line: that says nothing of this one.
+        // If the nearest one is on another line, it does not apply to this line.
         self.tokens[..after].last().filter(|token| token.line == line)
     }
 
@@ -112,12 +114,12 @@ impl Mapping {
         Some(Origin { source, line: line.saturating_add(1) })
     }
 
-    /// Where the code at a line from 1 and a column from 0 was written.
+    /// The source of the code at a line from 1 and a column from 0.
     pub fn origin(&self, line: u32, column: u32) -> Option<Origin<'_>> {
         self.origin_of(self.token(line.checked_sub(1)?, column)?.origin?)
     }
 
-    /// Where a whole line was written, if all of it was written in one.
+    /// The source line of a whole line, if all of it comes from one.
     pub fn only_origin(&self, line: u32) -> Option<Origin<'_>> {
         let at = line.checked_sub(1)?;
         let of_line = &self.tokens[self.tokens.partition_point(|token| token.line < at)..];
@@ -127,8 +129,8 @@ impl Mapping {
         if origins.all(|origin| origin == first) { self.origin_of(first) } else { None }
     }
 
-    /// The name that a function was written under. V8 says where its parameters begin; the name stands before them, as in `e(`, `e=(`
-    /// or `e=function(`, and only a token that begins exactly there is its own.
+    /// The original name of a function. V8 reports where its parameters begin, and the name precedes them, as
+    /// in `e(`, `e=(` or `e=function(`. Only a token that begins exactly there is its own.
     pub fn function(&self, line: u32, column: u32, ran_as: &str) -> Option<&str> {
         const BETWEEN: [u32; 3] = ["".len() as u32, "=".len() as u32, "=function".len() as u32];
         let at = line.checked_sub(1)?;
@@ -141,28 +143,28 @@ impl Mapping {
     }
 }
 
-/// More fields than this has no mapping: column, source, line, column there, name.
+/// Maximum number of fields of a mapping: column, source, line, column there, name.
 const FIELDS_MAX: usize = 5;
 /// Numbers of this format have 32 bits: seven letters of five.
 const LETTERS_MAX: u32 = 7;
 
-/// A place in the code that ran, and where it was written. Lines and columns are from 0.
+/// A place in the executed code, and its source. Lines and columns are from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Token {
     line: u32,
     column: u32,
-    /// Number of the source, and its line; none for code that nobody wrote.
+    /// Index of the source, and its line. None for generated code.
     origin: Option<(u32, u32)>,
-    /// Number of a name.
+    /// Index of a name.
     name: Option<u32>,
 }
 
-/// Reads mappings and adds them, at most as many as are wanted in all.
+/// Decodes mappings and appends them, up to a total of `wanted`.
 ///
 /// # Errors
-/// If they are none, in words.
+/// Describes the problem if they are invalid.
 fn decode(text: &str, tokens: &mut Vec<Token>, wanted: usize) -> Result<(), String> {
-    // Source, its line, its column, and the name go on over lines; the column begins anew on each.
+    // Source, its line, its column, and the name are relative across lines. The column restarts on each line.
     let mut running = [0i64; FIELDS_MAX];
     for (line, mappings) in text.split(';').enumerate() {
         let line = u32::try_from(line).map_err(|_| "too many lines".to_owned())?;
@@ -183,7 +185,7 @@ fn decode(text: &str, tokens: &mut Vec<Token>, wanted: usize) -> Result<(), Stri
     Ok(())
 }
 
-/// Adds the fields of a mapping to the running ones, and tells how many there were.
+/// Adds the fields of a mapping to the running ones, and returns their number.
 fn add(mapping: &str, running: &mut [i64; FIELDS_MAX]) -> Result<usize, String> {
     let (mut field, mut value, mut letters) = (0, 0i64, 0u32);
     for letter in mapping.bytes() {
@@ -205,7 +207,7 @@ fn add(mapping: &str, running: &mut [i64; FIELDS_MAX]) -> Result<usize, String> 
     }
 }
 
-/// The number of a letter of base 64.
+/// The value of a base 64 letter.
 fn digit(letter: u8) -> Option<i64> {
     let digit = match letter {
         b'A'..=b'Z' => letter - b'A',
@@ -256,7 +258,7 @@ mod tests {
     #[test]
     fn numbers_go_on_over_lines_and_columns_do_not() {
         let mut tokens = Vec::new();
-        // From the table of the base: A 0, C 1, D -1, E 2, gB 16.
+        // From the base 64 table: A 0, C 1, D -1, E 2, gB 16.
         decode("AAAAA,gBACEC;;CADA,E", &mut tokens, 9).expect("mappings");
         let token = |line, column, origin, name| Token { line, column, origin, name };
         assert_eq!(

@@ -1,23 +1,23 @@
-//! By what names functions are known: a table of what Node.js, package managers and bundlers write.
+//! Naming of functions: a table of the output of Node.js, package managers and bundlers.
 
 use super::*;
 use crate::Package;
 
 /// `function e(n){…}` and `const t=n=>…` in one line, written as `function handle(request)` in line 3 and
-/// `const total = (rows) =>` in line 7 of src/a.ts; then a line of which all was written in line 10.
+/// `const total = (rows) =>` in line 7 of src/a.ts. Then a line that was written entirely in line 10.
 pub(super) fn minified() -> Vec<u8> {
     let map = serde_json::json!({
         "version": 3,
         "sourceRoot": "",
         "sources": ["../src/a.ts"],
         "names": ["handle", "request", "total"],
-        // Columns 0, 9, 11, 20 and 26 of the first line; 0 and 5 of the second.
+        // Columns 0, 9, 11, 20 and 26 of the first line, 0 and 5 of the second.
         "mappings": "AAEA,SAAAA,EAAAC,SAIA,MAAAC;AAGA,KAAA",
     });
     map.to_string().into_bytes()
 }
 
-/// Packages and maps of a disk that is not there.
+/// Packages and maps of an invented disk.
 struct Disk;
 
 impl Source for Disk {
@@ -122,7 +122,7 @@ fn without_a_script_who_called_says_what_it_is() {
     ] {
         assert_eq!(shown(&key(&CallFrame::named(function), caller)), expected);
     }
-    // Code that was made from text has a script and no address.
+    // Code generated from text has a script and no address.
     let template = CallFrame { scripted: true, line: 7, ..CallFrame::named("template") };
     let inner = CallFrame { scripted: true, line: 9, ..CallFrame::named("") };
     let of_package = key(&template, Some(&package));
@@ -145,12 +145,12 @@ fn minified_code_is_named_as_it_was_written_where_there_is_a_map() {
     assert_eq!(shown(&frame), "handle | src/a.ts:3 | application");
     assert_eq!(namer.line(&call, &frame, 1), None, "all of the file is in this line");
     assert_eq!(namer.line(&call, &frame, 2), Some(10));
-    // A map names its sources from where it lies itself.
+    // A map's sources are relative to the map.
     let apart = namer.name(&CallFrame::at("e", "/srv/app/dist/apart.js", 1, 10), None);
     assert_eq!(shown(&apart), "handle | maps/src/a.ts:3 | application");
     assert!(namer.notes().is_empty());
 
-    // Without one, it is told once, however many functions there are.
+    // Without a map there is one note, regardless of the number of functions.
     let bundle = |column| CallFrame::at("e", "/srv/app/dist/b.min.js", 1, column);
     assert_eq!(shown(&namer.name(&bundle(900), None)), "e | dist/b.min.js:1 | application");
     namer.name(&bundle(901), None);

@@ -1,10 +1,10 @@
-//! The kernel's side: events that sample a thread, and the rings that samples come in.
+//! The kernel interface: events that sample a thread, and the rings that receive samples.
 //!
-//! All unsafe code of this crate is here, so that it can be read in one piece. It knows nothing of processes and names, nor of what
-//! the bytes of a ring mean.
+//! All unsafe code of this crate is here, so that it can be reviewed in one place. This module does not
+//! handle processes and names, and does not interpret the bytes of a ring.
 //!
-//! Calls, structures and numbers are those of `linux/perf_event.h` and perf_event_open(2). They are few, so that they stand here and
-//! no crate of bindings is needed.
+//! Calls, structures and numbers come from `linux/perf_event.h` and perf_event_open(2). They are few, so no
+//! crate of bindings is needed.
 
 use std::ffi::c_void;
 use std::io;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// `struct perf_event_attr` in its first size, which every kernel takes.
+/// `struct perf_event_attr` in its first size, which every kernel accepts.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -33,7 +33,7 @@ struct Attributes {
 const TYPE_SOFTWARE: u32 = 1;
 const CPU_CLOCK: u64 = 0;
 
-// What a sample holds, in this order: the address, process and thread, the chain of callers.
+// Contents of a sample, in this order: the address, process and thread, the chain of callers.
 const SAMPLE_IP: u64 = 1 << 0;
 const SAMPLE_TID: u64 = 1 << 1;
 const SAMPLE_CALLCHAIN: u64 = 1 << 5;
@@ -50,12 +50,12 @@ const ENABLE: u32 = 0x2400;
 const DISABLE: u32 = 0x2401;
 const SET_OUTPUT: u32 = 0x2405;
 
-/// How an event samples.
+/// Sampling mode of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mode {
     /// Whether the kernel's own work is sampled.
     pub kernel: bool,
-    /// Whether what a thread starts is sampled only if it is a thread of the same process (Linux 5.13).
+    /// Whether inheritance is limited to threads of the same process (Linux 5.13).
     pub threads_only: bool,
 }
 
@@ -63,8 +63,8 @@ pub(crate) struct Mode {
 pub(crate) struct Event(OwnedFd);
 
 impl Event {
-    /// Makes one, which does not sample before it is enabled: of a thread while it runs on a CPU, and of threads that it starts; `None` is
-    /// the thread that asks, to try whether it is allowed.
+    /// Creates an event that does not sample before it is enabled. It covers a thread while it runs on a CPU,
+    /// and threads that it starts. `None` is the calling thread, to check whether this is allowed.
     pub(crate) fn open(whom: Option<(u32, usize)>, mode: Mode) -> io::Result<Event> {
         let absent = || io::Error::from_raw_os_error(libc::ESRCH);
         let (task, cpu): (libc::c_int, libc::c_int) = match whom {
@@ -75,11 +75,11 @@ impl Event {
         };
         let descriptor =
             i32::try_from(perf_event_open(attributes(mode), task, cpu)?).map_err(io::Error::other)?;
-        // SAFETY: the call has just made this descriptor for us, and nobody else knows it.
+        // SAFETY: the call has just created this descriptor, and no other code knows it.
         Ok(Event(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
-    /// Samples from now on, threads that were started since the event was made included.
+    /// Samples from now on, including threads that were started since the event was created.
     pub(crate) fn enable(&self) -> io::Result<()> {
         self.control(ENABLE, 0)
     }
@@ -88,7 +88,7 @@ impl Event {
         self.control(DISABLE, 0)
     }
 
-    /// Samples go to the ring of another event on the same CPU.
+    /// Redirects samples to the ring of another event on the same CPU.
     pub(crate) fn send_to(&self, other: &Event) -> io::Result<()> {
         self.control(SET_OUTPUT, other.0.as_raw_fd())
     }
@@ -108,8 +108,8 @@ fn perf_event_open(
 ) -> io::Result<libc::c_long> {
     const CLOSE_ON_EXEC: libc::c_ulong = 8;
     let no_group: libc::c_int = -1;
-    // SAFETY: the kernel reads as many bytes from the address as the structure says in its field `size`, and writes at most to
-    // that field. It keeps no pointer.
+    // SAFETY: the kernel reads as many bytes from the address as given in the structure's field `size`, and
+    // writes at most to that field. It keeps no pointer.
     let descriptor = unsafe {
         libc::syscall(libc::SYS_perf_event_open, &raw mut attributes, task, cpu, no_group, CLOSE_ON_EXEC)
     };
@@ -136,7 +136,7 @@ fn attributes(mode: Mode) -> Attributes {
     }
 }
 
-/// Memory shared with the kernel: a page that says how far it is written and read, then the samples.
+/// Memory shared with the kernel: a page with the write and read positions, then the samples.
 ///
 /// ```text
 /// 0      1024  1032        page                       page + size
@@ -146,18 +146,20 @@ pub(crate) struct Ring {
     memory: NonNull<c_void>,
     page: usize,
     size: usize,
-    /// Bytes read so far, as the kernel is told.
+    /// Bytes read so far, as reported to the kernel.
     tail: u64,
 }
 
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 
-// SAFETY: the mapping is this value's own. The kernel writes to it from any CPU anyway; what is read is ordered by the head.
+// SAFETY: this value owns the mapping. The kernel writes to it from any CPU anyway, and reads are ordered by
+// the head.
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Memory of so many pages, a power of two, for the samples of an event and of those that send to it.
+    /// Maps memory of `pages` pages, a power of two, for the samples of an event and of events redirected to
+    /// it.
     pub(crate) fn map(event: &Event, pages: usize) -> io::Result<Ring> {
         let page = page_bytes();
         let size = pages * page;
@@ -169,7 +171,7 @@ impl Ring {
         Ok(Ring { memory, page, size, tail: 0 })
     }
 
-    /// Appends what has come since the last call, and makes room for more. Records are always whole.
+    /// Appends new data since the last call, and frees its space. Records are always complete.
     pub(crate) fn drain(&mut self, into: &mut Vec<u8>) {
         let head = self.position(HEAD).load(Ordering::Acquire);
         let unread =
@@ -184,9 +186,9 @@ impl Ring {
 
     fn copy(&self, start: usize, count: usize, into: &mut Vec<u8>) {
         into.reserve(count);
-        // SAFETY: `start` and `count` lie within the samples' part of the mapping, and between tail and head, where the kernel
-        // does not write before it is told of a new tail. The vector has room for `count` bytes after its last, and is of
-        // other memory; all of them are written before its length says so.
+        // SAFETY: `start` and `count` lie within the samples' part of the mapping, and between tail and head,
+        // where the kernel does not write before the tail is updated. The vector has room for `count` bytes
+        // after its last, in other memory. All of them are written before its length is set.
         unsafe {
             let from = self.memory.as_ptr().cast::<u8>().add(self.page + start);
             from.copy_to_nonoverlapping(into.as_mut_ptr().add(into.len()), count);
@@ -195,15 +197,15 @@ impl Ring {
     }
 
     fn position(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: within the first page of the mapping, which lives as long as this value; both offsets are aligned to 8 bytes.
-        // The kernel, too, reads and writes them as whole words.
+        // SAFETY: within the first page of the mapping, which lives as long as this value. Both offsets are
+        // aligned to 8 bytes. The kernel also reads and writes them as whole words.
         unsafe { AtomicU64::from_ptr(self.memory.as_ptr().cast::<u8>().add(offset).cast()) }
     }
 }
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `map`, unmapped once; no reference into it outlives this value.
+        // SAFETY: the mapping of `map`, unmapped once. No reference into it outlives this value.
         let _ = unsafe { munmap(self.memory.as_ptr(), self.page + self.size) };
     }
 }

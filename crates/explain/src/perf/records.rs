@@ -1,6 +1,6 @@
-//! Records of the kernel's rings: bytes in, samples and losses out. Pure; what cannot be is skipped, never trusted.
+//! Records of the kernel's rings: bytes in, samples and losses out. Pure. Invalid data is skipped.
 //!
-//! The layout is that of perf_event_open(2) for the kind of sample that [`super::event`] asks for.
+//! The layout is that of perf_event_open(2) for the kind of sample that [`super::event`] requests.
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Record {
@@ -9,14 +9,14 @@ pub(crate) enum Record {
         pid: u32,
         tid: u32,
         address: u64,
-        /// The same and its callers, with markers between kernel and user.
+        /// The address and its callers, with markers between kernel and user.
         chain: Vec<u64>,
     },
-    /// So many samples did not fit in, before one of this process.
+    /// Number of samples that were dropped, before one of this process.
     Lost { pid: u32, count: u64 },
-    /// The kernel held an event back because it sampled too often.
+    /// The kernel throttled an event because it sampled too often.
     Throttled,
-    /// The rest of the bytes are no records.
+    /// The rest of the bytes is invalid.
     Broken,
 }
 
@@ -26,7 +26,7 @@ const SAMPLE: u32 = 9;
 /// Kind, flags and size.
 const HEADER_BYTES: usize = 8;
 
-/// The records in these bytes, in their order; those of kinds that nobody asked for are left out.
+/// The records in these bytes, in order. Other kinds are skipped.
 pub(crate) fn read(bytes: &[u8]) -> impl Iterator<Item = Record> {
     let mut rest = bytes;
     let next = move || {
@@ -104,7 +104,7 @@ mod tests {
             Record::Throttled,
         ];
         assert_eq!(read(&bytes.concat()).collect::<Vec<_>>(), expected);
-        // A chain longer than its record is not believed.
+        // A chain longer than its record is rejected.
         assert_eq!(read(&sample_bytes(3, &[5, 6])).collect::<Vec<_>>(), [Record::Broken]);
         assert_eq!(read(&sample_bytes(u64::MAX, &[5])).collect::<Vec<_>>(), [Record::Broken]);
     }

@@ -1,8 +1,9 @@
-//! The address space of a process: what lies at an address. Kept from the start of sampling, so that a process which ends meanwhile
-//! can still be named, and read again at its end for what was loaded since.
+//! The address space of a process: maps addresses to code. Captured at the start of sampling, so that a
+//! process that exits meanwhile can still be named. Read again at the end for code loaded since.
 //!
-//! Files whose code is seen are opened while the process is there: one that ends takes its mount namespace with it, and a file may be
-//! removed. Each is opened once, however many processes map it. What is in them is read elsewhere.
+//! Files with sampled code are opened while the process runs: its mount namespace ends with it, and a file
+//! may be removed. Each is opened once, regardless of how many processes map it. Their contents are read
+//! elsewhere.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -11,21 +12,21 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use machine::process;
 
-/// Where code comes from.
+/// The source of code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Origin {
     Kernel,
     /// A file: its index in [`Binaries`].
     File(usize),
-    /// Made at run time by this process.
+    /// Generated at run time by this process.
     RunTime(u32),
-    /// Code that the kernel lends to processes, such as `[vdso]`.
+    /// Code that the kernel maps into processes, such as `[vdso]`.
     Lent(String),
-    /// Nothing that was known to be code.
+    /// An address that is not known to be code.
     Unknown,
 }
 
-/// A place in code: of a file counted from its beginning, else an address.
+/// A position in code: an offset for a file, otherwise an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub origin: Origin,
@@ -39,33 +40,35 @@ pub(crate) struct Binary {
     pub file: Option<File>,
 }
 
-/// The files of all processes, by device and number on it.
+/// The files of all processes, by device and inode.
 pub(crate) type Binaries = IndexMap<(String, u64), Binary>;
 
-/// More files than any process maps; the rest go without names.
+/// More files than any process maps. Further files get no names.
 const OPEN_MAX: usize = 512;
-/// What the kernel appends to the path of a file that is no longer there by that name.
+/// Suffix that the kernel appends to the path of a deleted file.
 const DELETED: &str = " (deleted)";
-/// Shared memory, through which programs that make code at run time write it.
+/// Shared memory, through which JIT compilers write code.
 const SHARED_MEMORY: [&str; 4] = ["/memfd:", "/SYSV", "/dev/", "//anon"];
 
-/// A stretch of memory that holds code, as a line of `/proc/PID/maps` tells of it.
+/// A region of memory that contains code, from a line of `/proc/PID/maps`.
 struct Mapping<'t> {
     start: u64,
     end: u64,
-    /// Where in the file it begins.
+    /// Its offset in the file.
     offset: u64,
-    /// The file's device, as `fe:01`, and its number on it; 0 where there is no file.
+    /// The file's device, such as `fe:01`, and its inode. 0 if there is no file.
     device: &'t str,
     inode: u64,
-    /// The file's path as the process's own mount namespace has it, or what the kernel calls memory without a file.
+    /// The file's path in the process's own mount namespace, or the kernel's name for memory without a file.
     path: String,
 }
 
 impl<'t> Mapping<'t> {
-    /// `7f75e5ae4000-7f75e5b0a000 r-xp 00026000 fe:00 12345    /lib/libc.so.6`; `None` for one without code.
+    /// Parses `7f75e5ae4000-7f75e5b0a000 r-xp 00026000 fe:00 12345    /lib/libc.so.6`. `None` if it is not
+    /// executable.
     ///
-    /// Not procfs-core's: for one line that it does not know it gives up the whole file, and some paths make it panic.
+    /// Not procfs-core's parser: it rejects the whole file for one unknown line, and some paths make it
+    /// panic.
     fn parse(line: &'t str) -> Option<Mapping<'t>> {
         let mut fields = line.splitn(6, ' ');
         let (start, end) = fields.next()?.split_once('-')?;
@@ -77,7 +80,7 @@ impl<'t> Mapping<'t> {
             offset: hex(fields.next()?)?,
             device: fields.next()?,
             inode: fields.next()?.parse().ok()?,
-            // The kernel writes a line end in a name so; nothing else is changed.
+            // The kernel escapes a line end in a name like this, and nothing else.
             path: fields.next().unwrap_or_default().trim_start().replace("\\012", "\n"),
         })
     }
@@ -110,12 +113,12 @@ impl<'t> Mapping<'t> {
 
     fn open(&self, pid: u32) -> Option<File> {
         if !self.path.ends_with(DELETED) {
-            // The path is one of the process's own mount namespace. It has no symbolic links left, so that one which stands there now
-            // was put there since.
+            // The path is in the process's own mount namespace and contains no symbolic links, so a link that
+            // exists there now was created later.
             return open_regular(&format!("/proc/{pid}/root{}", self.path), libc::O_NOFOLLOW);
         }
-        // A file that has no name any more can still be had through the process itself. The kernel allows the one way for the program
-        // alone, the other to root.
+        // A deleted file can still be opened through the process. The kernel allows the first way only for
+        // the program itself, and the second only for root.
         let program = format!("/proc/{pid}/exe");
         match fs::metadata(&program).is_ok_and(|metadata| metadata.ino() == self.inode) {
             true => open_regular(&program, 0),
@@ -124,7 +127,7 @@ impl<'t> Mapping<'t> {
     }
 }
 
-/// Opens a file that is one. Of a pipe, opening would wait for whoever is to write to it.
+/// Opens a regular file. Opening a pipe would wait for a writer.
 pub(crate) fn open_regular(path: &str, flags: i32) -> Option<File> {
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC | flags;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
@@ -135,7 +138,7 @@ pub(crate) fn open_regular(path: &str, flags: i32) -> Option<File> {
 #[derive(Debug)]
 pub(crate) struct Space {
     pub pid: u32,
-    /// Names that it writes for code made at run time.
+    /// The map in which the process names code generated at run time.
     pub jit_names: Option<File>,
     first: Vec<Code>,
     last: Vec<Code>,
@@ -145,35 +148,36 @@ pub(crate) struct Space {
 struct Code {
     start: u64,
     end: u64,
-    /// What is taken from an address, to have the place.
+    /// Subtracted from an address to get the position.
     base: u64,
     origin: Origin,
 }
 
-// Markers in a chain of addresses: whose those that follow are. Markers are [`MARKERS`] or more.
+// Markers in a chain of addresses, which define the side of the following ones. Markers are [`MARKERS`] or
+// more.
 const KERNEL: u64 = (-128i64) as u64;
 const USER: u64 = (-512i64) as u64;
 const MARKERS: u64 = (-4095i64) as u64;
 
-/// Whether a chain says more than whose addresses would follow.
+/// Whether a chain contains anything but markers.
 pub(crate) fn has_address(chain: &[u64]) -> bool {
     chain.iter().any(|entry| *entry < MARKERS)
 }
 
 impl Space {
-    /// That of a process as it is now.
+    /// The current address space of a process.
     pub fn of(pid: u32, binaries: &mut Binaries) -> Space {
         let first = codes(pid, &process::text(pid, "maps"), binaries);
         Space { pid, jit_names: jit_names(pid), first, last: Vec::new() }
     }
 
-    /// Reads again what may have changed since, if the process is still there.
+    /// Reads the maps again, if the process still exists.
     pub fn refresh(&mut self, binaries: &mut Binaries) {
         self.last = codes(self.pid, &process::text(self.pid, "maps"), binaries);
         self.jit_names = jit_names(self.pid).or(self.jit_names.take());
     }
 
-    /// What lies at an address, or lay there at the start; `None` where that is no code.
+    /// The code at an address, now or at the start. `None` if it is not code.
     pub fn place(&self, address: u64) -> Option<Place> {
         let find = |codes: &'_ [Code]| -> Option<Place> {
             let after = codes.partition_point(|code| code.start <= address);
@@ -183,16 +187,17 @@ impl Space {
         find(&self.last).or_else(|| find(&self.first))
     }
 
-    /// What a chain leads through, the root first. The kernel writes it so:
+    /// The positions in a chain, root first. The kernel writes it like this:
     ///
     /// ```text
     /// kernel marker, where it is, its caller, ..., user marker, where it is, its caller, ...
     /// ```
     ///
-    /// Callers stand with the address that they will be returned to. The call itself is before it, and where it was the last instruction
-    /// of a function the address after it belongs to another: one byte less is always inside of the call.
+    /// Callers are given by their return address. The call itself is before it. If the call was the last
+    /// instruction of a function, the address after it belongs to another function. One byte less is always
+    /// inside of the call.
     pub fn places(&self, chain: &[u64]) -> Vec<Place> {
-        // A chain without a marker is one address that stands for a sample without chain.
+        // A chain without a marker is one address, for a sample without a chain.
         let mut side = if chain.first().is_some_and(|address| address >> 63 == 1) { KERNEL } else { USER };
         let mut is_first = true;
         let mut places = Vec::with_capacity(chain.len());
@@ -201,7 +206,7 @@ impl Space {
                 (side, is_first) = (entry, true);
                 continue;
             }
-            // Where the thread was the kernel knows; callers it finds by frame pointers, if there are any.
+            // The kernel knows the thread's position. Callers are found by frame pointers, if there are any.
             let is_certain = std::mem::replace(&mut is_first, false);
             let at = if is_certain { entry } else { entry.saturating_sub(1) };
             match side {
@@ -209,11 +214,11 @@ impl Space {
                 USER => match self.place(at) {
                     Some(place) => places.push(place),
                     None if is_certain => places.push(Place { origin: Origin::Unknown, at }),
-                    // Compiled code without frame pointers keeps other things in that register. What does not lead to code is such a
-                    // thing, and so is all that seems to lie behind it.
+                    // Compiled code without frame pointers uses that register for other values. An address
+                    // that is not code is such a value, and so is everything after it.
                     None => break,
                 },
-                // A guest's.
+                // A guest's address.
                 _ => {}
             }
         }
@@ -229,13 +234,14 @@ fn codes(pid: u32, maps: &str, binaries: &mut Binaries) -> Vec<Code> {
     codes
 }
 
-/// Times of files are some milliseconds late, and starts of processes are told in hundredths of a second.
+/// File times are some milliseconds late, and process start times have a resolution of 1/100 s.
 const CLOCKS_APART: Duration = Duration::from_secs(1);
 
-/// The file belongs to the process's user, or to root: in a folder that anybody may write to, others could put one there. And it was
-/// written since the process was started: an earlier one of the same number may have left it, in containers as often as not.
+/// Opens the map if it belongs to the process's user or to root, because others could create one in a
+/// world-writable folder. It must have been written since the process started: an earlier process with the
+/// same PID may have left it, which is common in containers.
 fn jit_names(pid: u32) -> Option<File> {
-    // Its number as it knows it itself: in a container another than ours.
+    // Its own PID, which differs in a container.
     let status = process::text(pid, "status");
     let own = process::field(&status, "NSpid").and_then(|numbers| numbers.split_ascii_whitespace().last());
     let own = own.map_or_else(|| pid.to_string(), str::to_owned);
@@ -243,7 +249,7 @@ fn jit_names(pid: u32) -> Option<File> {
     let metadata = file.metadata().ok()?;
     let user = fs::metadata(format!("/proc/{pid}")).ok().map(|metadata| metadata.uid());
     let is_trusted = metadata.uid() == 0 || Some(metadata.uid()) == user;
-    // A time to come is none that has passed.
+    // A time in the future counts as now.
     let untouched = metadata.modified().ok()?.elapsed().unwrap_or_default();
     (is_trusted && untouched <= process::age(pid)? + CLOCKS_APART).then_some(file)
 }
@@ -263,7 +269,7 @@ mod tests {
 cut off
 ";
 
-    /// A process that is not there, with these maps.
+    /// A process that does not exist, with these maps.
     fn space() -> (Space, Binaries) {
         let mut binaries = Binaries::default();
         let first = codes(u32::MAX, MAPS, &mut binaries);
@@ -304,14 +310,14 @@ cut off
         let places = |chain: &[u64]| -> Vec<(Origin, u64)> {
             space.places(chain).into_iter().rev().map(|place| (place.origin, place.at)).collect()
         };
-        // Callers are looked up inside of their call; what leads to no code is none, with all behind it.
+        // Callers are resolved inside of their call. A non-code address ends the chain.
         let code = 0x7f00_0000_0010;
         let run_time = |at| (Origin::RunTime(u32::MAX), at);
         assert_eq!(
             places(&[KERNEL, kernel, kernel + 0x100, USER, code, code + 1, 0x10, code]),
             [(Origin::Kernel, kernel), (Origin::Kernel, kernel + 0xff), run_time(code), run_time(code)]
         );
-        // A guest is not mistaken for the process; an address alone stands for a sample without chain.
+        // A guest is not mistaken for the process. A single address stands for a sample without a chain.
         assert_eq!(places(&[(-2048i64) as u64, code, USER, code]), [run_time(code)]);
         assert_eq!(places(&[code]), [run_time(code)]);
         assert_eq!(places(&[kernel]), [(Origin::Kernel, kernel)]);

@@ -1,5 +1,5 @@
-//! Stacks: counted by their addresses, in bounded memory, while sampling goes on; named and folded at its end, when each symbol table is
-//! asked once for all addresses of all processes.
+//! Stacks: counted by address in limited memory during sampling, and resolved and folded at its end, when
+//! each symbol table is queried once for all addresses of all processes.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -14,7 +14,8 @@ use super::symbols;
 use crate::read::{KERNEL, MADE, UNKNOWN};
 use crate::{NativeFrame, NativeStack};
 
-/// Addresses kept, of all stacks together: 32 MB of them. A minute of eight busy CPUs has about as many.
+/// Maximum number of stored addresses over all stacks: 32 MB. A minute of eight busy CPUs has about this
+/// number.
 const ADDRESSES_MAX: usize = 4 << 20;
 
 const OTHER: &str = "(other)";
@@ -26,37 +27,37 @@ pub(crate) struct Thread {
     pub tid: u32,
 }
 
-/// The name of a thread as the kernel has it; empty where it is gone.
+/// The kernel's name of a thread. Empty if the thread is gone.
 pub(crate) fn thread_name(thread: Thread) -> String {
     process::text(thread.pid, &format!("task/{}/comm", thread.tid)).trim_end_matches('\n').to_owned()
 }
 
-/// What was sampled of all processes.
+/// The samples of all processes.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// By thread and chain. The empty chain is of those that there was no room for.
+    /// By thread and chain. The empty chain counts samples for which there was no memory.
     counts: HashMap<Thread, HashMap<Box<[u64]>, u64>>,
     names: HashMap<Thread, String>,
     addresses_left: usize,
     /// Samples lost, by process.
     pub lost: HashMap<u32, u64>,
-    /// How often the kernel held an event back.
+    /// Number of times the kernel throttled an event.
     pub throttled: u64,
-    /// Pieces of a ring that were no records.
+    /// Number of invalid pieces of a ring.
     pub broken: u64,
 }
 
 impl Tally {
-    /// Nothing, of threads with these names.
+    /// An empty tally of threads with these names.
     pub fn of(names: HashMap<Thread, String>) -> Tally {
         Tally { names, addresses_left: ADDRESSES_MAX, ..Tally::default() }
     }
 
-    /// Takes in records of samples of these processes.
+    /// Adds records of samples of these processes.
     pub fn take(&mut self, bytes: &[u8], pids: &HashSet<u32>) {
         for record in read(bytes) {
             match record {
-                // Before Linux 5.13 processes that were started meanwhile are among them.
+                // Before Linux 5.13, processes started meanwhile are among them.
                 Record::Sample { pid, tid, address, mut chain } if pids.contains(&pid) => {
                     if !has_address(&chain) {
                         chain = vec![address];
@@ -72,7 +73,7 @@ impl Tally {
     }
 
     fn add(&mut self, thread: Thread, chain: &[u64]) {
-        // Asked at once: it may not live until the end.
+        // Read at once, because the thread may exit before the end.
         self.names.entry(thread).or_insert_with(|| thread_name(thread));
         let stacks = self.counts.entry(thread).or_default();
         if let Some(count) = stacks.get_mut(chain) {
@@ -85,7 +86,7 @@ impl Tally {
         }
     }
 
-    /// A thread may have got its name after it started.
+    /// Rereads thread names, which may be set after the start.
     pub fn refresh_names(&mut self) {
         for thread in self.counts.keys() {
             let name = thread_name(*thread);
@@ -95,7 +96,7 @@ impl Tally {
         }
     }
 
-    /// The stacks of a process with their threads and counts, in an order that is the same each time.
+    /// The stacks of a process with their threads and counts, in a stable order.
     fn of_process(&self, pid: u32) -> Vec<(Thread, &[u64], u64)> {
         let of_process = self.counts.iter().filter(|(thread, _)| thread.pid == pid);
         let mut stacks: Vec<_> = of_process
@@ -106,11 +107,11 @@ impl Tally {
     }
 }
 
-/// Names of everything that was seen.
+/// Names of all sampled code.
 pub(crate) struct Names {
     /// Names of files, by their index.
     modules: Vec<String>,
-    /// By origin and place. Of the kernel there are none where it hides its own.
+    /// Names by origin and position. None for the kernel if it hides its addresses.
     known: HashMap<Origin, HashMap<u64, String>>,
 }
 
@@ -141,8 +142,8 @@ impl Names {
         Names { modules: binaries.into_iter().map(|binary| binary.module).collect(), known }
     }
 
-    /// The functions of a process and its stacks, those with most samples first, in an order that is the same each time; and whether
-    /// functions of the kernel are without names because it hides them.
+    /// The functions of a process and its stacks, most samples first, in a stable order. Also returns whether
+    /// kernel functions have no names because the kernel hides them.
     pub fn stacks(&self, tally: &Tally, space: &Space) -> (Vec<NativeFrame>, Vec<NativeStack>, bool) {
         let mut frames: IndexSet<NativeFrame> = IndexSet::new();
         let mut counts: HashMap<(Thread, Vec<u32>), u64> = HashMap::new();
@@ -156,9 +157,10 @@ impl Names {
                 let name = if chain.is_empty() { OTHER } else { UNKNOWN };
                 stack.push(NativeFrame { name: name.into(), module: name.into() });
             }
-            // Many steps through code without names say no more than one.
+            // Consecutive frames without names are merged into one.
             stack.dedup_by(|next, previous| next == previous && next.name == UNKNOWN);
-            // A stack has at most some hundred frames and there are at most some million of them: their numbers fit.
+            // A stack has at most some hundred frames, and there are at most some million of them, so the
+            // index fits.
             let stack = stack.into_iter().map(|frame| frames.insert_full(frame).0 as u32).collect();
             *counts.entry((thread, stack)).or_default() += count;
         }
@@ -190,7 +192,7 @@ impl Names {
 mod tests {
     use super::*;
 
-    /// The process of a thread, and how often each of its chains was seen.
+    /// The threads of a process, and the count of each of their chains.
     fn counted(tally: &Tally, pid: u32) -> Vec<(u32, &[u64], u64)> {
         tally.of_process(pid).into_iter().map(|(thread, chain, count)| (thread.tid, chain, count)).collect()
     }
@@ -216,18 +218,18 @@ mod tests {
         let bytes = [sample(u32::MAX), sample(5), sample(u32::MAX)].concat();
         tally.take(&bytes, &HashSet::from([u32::MAX]));
         assert!(tally.of_process(5).is_empty());
-        // A sample without a chain is its address.
+        // A sample without a chain uses its address.
         assert_eq!(counted(&tally, u32::MAX), [(u32::MAX, &[0x1000][..], 2)]);
     }
 
-    /// Stacks of this very process, from addresses that are surely code, surely not, and made up.
+    /// Stacks of this process, from addresses that are code, not code, or invented.
     #[test]
     fn stacks_end_where_they_lead_to_no_code_and_equal_ones_are_folded() {
         let pid = std::process::id();
         let (user, here) = ((-512i64) as u64, thread_name as *const () as u64 + 8);
         let thread = Thread { pid, tid: pid };
         let mut tally = Tally::of(HashMap::from([(thread, "main".to_owned())]));
-        // A call from that function, then garbage, then what would be code again.
+        // A call from that function, then garbage, then an address that would be code again.
         tally.add(thread, &[user, here, 0x10, here]);
         tally.add(thread, &[user, here + 1]);
         tally.add(thread, &[user, 0x10]);

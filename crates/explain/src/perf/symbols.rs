@@ -1,8 +1,9 @@
-//! Which function an address is in: by the symbol tables of programs and libraries, `/proc/kallsyms`, and `/tmp/perf-PID.map`.
+//! Resolves addresses to functions: from the symbol tables of programs and libraries, `/proc/kallsyms`, and
+//! `/tmp/perf-PID.map`.
 //!
-//! Of files only the parts that are needed are read, by ordinary reading: a file mapped into memory would end us with a signal if somebody
-//! cut it off meanwhile. A name is read only if it is asked for, and is bounded whatever the symbol. Arguments and return types are left
-//! out: they make names long, and calls of overloads are seldom told apart by them.
+//! Only the needed parts of files are read, without mapping them: a mapped file that is truncated meanwhile
+//! would kill this process with a signal. A name is read only on request, and its length is limited.
+//! Arguments and return types are omitted, because they make names long and rarely distinguish overloads.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::{self, Write as _};
@@ -16,31 +17,33 @@ use object::{Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, ReadCache, 
 
 use super::space::open_regular;
 
-/// A browser with its debug information is smaller. The tables of a file are read into memory.
+/// Maximum file size. A browser with its debug information is smaller. The tables of a file are read into
+/// memory.
 const FILE_MAX: u64 = 4 << 30;
-/// What a function without a size may cover.
+/// Maximum size assumed for a function without a size.
 const UNSIZED_MAX: u64 = 64 << 10;
-/// Functions that may lie around an address: aliases, and parts of one that have a name of their own.
+/// Maximum number of functions around an address: aliases, and separately named parts of functions.
 const NESTED_MAX: usize = 32;
-/// No function of the kernel is longer; an address further behind a symbol belongs to something that has none.
+/// No kernel function is longer. An address further behind a symbol belongs to something unnamed.
 const KERNEL_FUNCTION_MAX: u64 = 1 << 20;
-/// Bytes of a map of names that are read: a long run of V8 writes some 100 MB.
+/// Maximum bytes read of a name map. A long run of V8 writes some 100 MB.
 const MAP_MAX: u64 = 1 << 30;
 const LINE_MAX: u64 = 4096;
-/// Characters of a name. Templates make names of thousands.
+/// Maximum length of a name. Templates generate names of thousands of characters.
 const NAME_MAX: usize = 255;
-/// Symbols longer than this are not looked into.
+/// Longer symbols are not demangled.
 const SYMBOL_MAX: usize = 8192;
 
 type Elf<'d> = ElfFile64<'d, object::Endianness, &'d ReadCache<File>>;
 
-/// Names for places in a program or library, given in bytes from its begin. Empty where it has no table, or is none of ours.
+/// Names for offsets in a program or library. Empty if it has no table, or is not an ELF file of this
+/// machine.
 pub(crate) fn of_program(file: File, wanted: &BTreeSet<u64>) -> HashMap<u64, String> {
     let cache = ReadCache::new(file);
     let Some(elf) = parsed(&cache) else { return HashMap::new() };
     let addresses: Vec<(u64, u64)> =
         wanted.iter().filter_map(|offset| Some((*offset, address(&elf, *offset)?))).collect();
-    // A stripped file's own table names only what it gives to others; its debug file names all.
+    // A stripped file's own table names only its exports. Its debug file names all.
     let own = elf.symbol_table().map(|table| from_table(&table, &addresses));
     let names = own.or_else(|| from_debug_file(&elf, &addresses));
     let names = names.or_else(|| Some(from_table(&elf.dynamic_symbol_table()?, &addresses)));
@@ -52,7 +55,7 @@ fn parsed(cache: &ReadCache<File>) -> Option<Elf<'_>> {
     if size > FILE_MAX { None } else { Elf::parse(cache).ok() }
 }
 
-/// The address that the file's table has for a place in it. Where the file was loaded to does not matter so.
+/// The address in the file's table for an offset. It does not depend on where the file was loaded.
 fn address(elf: &Elf<'_>, offset: u64) -> Option<u64> {
     elf.segments().find_map(|segment| {
         let (start, size) = segment.file_range();
@@ -61,7 +64,7 @@ fn address(elf: &Elf<'_>, offset: u64) -> Option<u64> {
     })
 }
 
-/// Distributions keep what they stripped in files named by the program's build id.
+/// Distributions keep stripped symbols in files named by the program's build id.
 fn from_debug_file(elf: &Elf<'_>, addresses: &[(u64, u64)]) -> Option<HashMap<u64, String>> {
     let id = elf.build_id().ok()??;
     let (first, rest) = id.split_first()?;
@@ -71,8 +74,8 @@ fn from_debug_file(elf: &Elf<'_>, addresses: &[(u64, u64)]) -> Option<HashMap<u6
     parsed(&cache)?.symbol_table().map(|table| from_table(&table, addresses))
 }
 
-/// What a symbol covers. In the order of a table sorted by it, the better of two with the same start comes later; which of two equally
-/// good ones is the order of the table.
+/// The range of a symbol. In a table sorted by it, the better of two with the same start comes later. Equal
+/// ones keep the order of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Range {
     start: u64,
@@ -94,7 +97,7 @@ fn from_table<'d>(table: &impl ObjectSymbolTable<'d>, addresses: &[(u64, u64)]) 
     addresses.iter().filter_map(|(offset, address)| Some((*offset, name(*address)?))).collect()
 }
 
-/// All ranges that are as good as this one and begin with it: a function may have several names.
+/// All ranges with the same start and quality as this one, because a function may have several names.
 fn aliases<'r>(ranges: &'r [Range], one: &Range) -> &'r [Range] {
     let key = |range: &Range| (range.start, range.is_sized, range.is_global);
     let first = ranges.partition_point(|range| key(range) < key(one));
@@ -102,23 +105,23 @@ fn aliases<'r>(ranges: &'r [Range], one: &Range) -> &'r [Range] {
     ranges.get(first..last.min(first + NESTED_MAX)).unwrap_or_default()
 }
 
-/// The least is the name that people know: of `__libc_read`, `__read` and `read` the last.
+/// A sort key. The smallest is the name that people know: of `__libc_read`, `__read` and `read` the last.
 fn plainness(name: &[u8]) -> (usize, usize) {
     (name.iter().take_while(|byte| **byte == b'_').count(), name.len())
 }
 
-/// `cfree@GLIBC_2.2.5` is `cfree`.
+/// `cfree@GLIBC_2.2.5` becomes `cfree`.
 fn without_version(symbol: &[u8]) -> &[u8] {
     symbol.split(|byte| *byte == b'@').next().filter(|name| !name.is_empty()).unwrap_or(symbol)
 }
 
-/// `None` for what is no code of this file.
+/// `None` for a symbol that is no code of this file.
 fn range<'d>(symbol: &impl ObjectSymbol<'d>) -> Option<Range> {
     symbol.section_index()?;
     let (is_sized, is_global) = (symbol.size() > 0, symbol.is_global());
     let is_code = match symbol.kind() {
         SymbolKind::Text => true,
-        // Assembler without the wish to be found. Labels within functions are like that too, but local and without a size.
+        // Assembler without a type. Labels within functions are like that too, but local and without a size.
         SymbolKind::Unknown | SymbolKind::Label => is_sized || is_global,
         _ => false,
     };
@@ -127,7 +130,7 @@ fn range<'d>(symbol: &impl ObjectSymbol<'d>) -> Option<Range> {
     is_code.then_some(Range { start, is_sized, is_global, end, index: symbol.index().0 })
 }
 
-/// The innermost range around an address. One without a size ends where the next begins.
+/// The innermost range around an address. A range without a size ends where the next begins.
 fn covering(ranges: &[Range], address: u64) -> Option<&Range> {
     let before = &ranges[..ranges.partition_point(|range| range.start <= address)];
     let nearest = before.last()?.start;
@@ -135,13 +138,14 @@ fn covering(ranges: &[Range], address: u64) -> Option<&Range> {
     before.iter().rev().take(NESTED_MAX).find(holds)
 }
 
-/// Names of the kernel's functions, out of `/proc/kallsyms`; `None` where the kernel hides its own addresses (`kernel.kptr_restrict`).
+/// Names of the kernel's functions from `/proc/kallsyms`. `None` if the kernel hides its addresses
+/// (`kernel.kptr_restrict`).
 pub(crate) fn of_kernel(text: &str, wanted: &BTreeSet<u64>) -> Option<HashMap<u64, String>> {
     let mut symbols: Vec<(u64, &str)> = text.lines().filter_map(kernel_symbol).collect();
     if symbols.iter().all(|(address, _)| *address == 0) {
         return None;
     }
-    // Stable: of several names for one address the first in the table.
+    // Stable: of several names for one address, the first in the table is used.
     symbols.sort_by_key(|(address, _)| *address);
     symbols.dedup_by_key(|(address, _)| *address);
     let name = |address: u64| {
@@ -152,7 +156,7 @@ pub(crate) fn of_kernel(text: &str, wanted: &BTreeSet<u64>) -> Option<HashMap<u6
     Some(wanted.iter().filter_map(|address| Some((*address, name(*address)?))).collect())
 }
 
-/// `ffffffff81000000 T name`, and `[module]` after it; `None` for what is no code.
+/// Parses `ffffffff81000000 T name`, optionally with `[module]` after it. `None` if it is not code.
 fn kernel_symbol(line: &str) -> Option<(u64, &str)> {
     let mut fields = line.split_ascii_whitespace();
     let address = u64::from_str_radix(fields.next()?, 16).ok()?;
@@ -160,11 +164,11 @@ fn kernel_symbol(line: &str) -> Option<(u64, &str)> {
     Some((address, fields.next()?))
 }
 
-/// Names of code that a program made at run time, out of `/tmp/perf-PID.map`, if it writes them there (`node --perf-basic-prof`). Where
-/// code was moved, a later line says what lies there now.
+/// Names of code generated at run time, from `/tmp/perf-PID.map`, if the program writes it (`node
+/// --perf-basic-prof`). If code was moved, a later line replaces an earlier one.
 pub(crate) fn of_run_time(lines: impl BufRead, wanted: &BTreeSet<u64>) -> HashMap<u64, String> {
     let (mut names, mut lines, mut line) = (HashMap::new(), lines.take(MAP_MAX), Vec::new());
-    // Of a line that is too long, a piece.
+    // Lines that are too long are read in pieces.
     while lines.by_ref().take(LINE_MAX).read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
         if let Some((start, end, name)) = entry(&line) {
             names.extend(wanted.range(start..end).map(|address| (*address, demangle(name))));
@@ -174,7 +178,7 @@ pub(crate) fn of_run_time(lines: impl BufRead, wanted: &BTreeSet<u64>) -> HashMa
     names
 }
 
-/// `START SIZE NAME`, numbers in hexadecimal; a name may have spaces.
+/// Parses `START SIZE NAME`, with hexadecimal numbers. A name may contain spaces.
 fn entry(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     let mut fields = line.trim_ascii().splitn(3, |byte| *byte == b' ');
     let mut number =
@@ -183,17 +187,17 @@ fn entry(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     Some((start, start.checked_add(size)?, fields.next()?))
 }
 
-/// The name that a symbol stands for; of C and assembler the symbol itself.
+/// Demangles a symbol. C and assembler symbols are unchanged.
 fn demangle(symbol: &[u8]) -> String {
     let text = String::from_utf8_lossy(symbol);
     let mut name = Bounded(String::new());
     if symbol.len() > SYMBOL_MAX {
         return cut(&text, NAME_MAX);
     }
-    // Cut off or not: what has been written is the name's beginning.
+    // Whether truncated or not, the written text is the beginning of the name.
     let options = DemangleOptions::new().no_params().no_return_type();
     let is_named = match rustc_demangle::try_demangle(&text) {
-        // Rust's older form is also one of C++, with a hash at the end, so that Rust is asked first.
+        // Rust's older form is also valid C++, with a hash at the end, so Rust is tried first.
         Ok(rust) => write!(name, "{rust:#}").is_ok() || name.0.len() >= NAME_MAX,
         Err(_) if symbol.starts_with(b"_Z") => Symbol::new(symbol).is_ok_and(|symbol| {
             symbol.structured_demangle(&mut name, &options).is_ok() || name.0.len() >= NAME_MAX
@@ -203,7 +207,7 @@ fn demangle(symbol: &[u8]) -> String {
     cut(if is_named { &name.0 } else { &text }, NAME_MAX)
 }
 
-/// Takes text until there is enough: a short symbol may stand for a name of any length.
+/// Text limited in length, because a short symbol may expand to a name of any length.
 struct Bounded(String);
 
 impl fmt::Write for Bounded {
@@ -213,7 +217,7 @@ impl fmt::Write for Bounded {
     }
 }
 
-/// Takes bytes for everything that names are looked up in; panics where a name is longer than any may be.
+/// Uses bytes as input for every source of names. Panics if a name exceeds the maximum length.
 #[cfg(fuzzing)]
 pub fn names_anything(bytes: &[u8]) {
     use std::io::Write as _;
@@ -229,7 +233,7 @@ pub fn names_anything(bytes: &[u8]) {
         HashMap::from([(0, demangle(bytes))]),
     ];
     for (of, names) in found.iter().enumerate() {
-        // The kernel's are its own.
+        // Kernel names are not limited here.
         let bounded = |name: &String| name.chars().count() <= NAME_MAX + 1 || of == 2;
         assert!(names.iter().all(|(at, name)| wanted.contains(at) && bounded(name)), "{names:?}");
     }
@@ -263,7 +267,7 @@ mod tests {
     #[test]
     fn an_address_belongs_to_the_innermost_function_that_reaches_it() {
         let range = |start, end, is_sized| Range { start, end, is_sized, is_global: true, index: 0 };
-        // One with a part of its own inside, a hole, then assembler without a size before the next.
+        // A function with a part inside, a hole, then assembler without a size before the next.
         let ranges = [
             range(100, 200, true),
             range(120, 130, true),
@@ -285,7 +289,7 @@ mod tests {
         for hidden in ["0000000000000000 T _stext\n0000000000000000 t second\n", ""] {
             assert_eq!(of_kernel(hidden, &BTreeSet::from([5])), None);
         }
-        // The last word on an address counts; a range that wraps around is none.
+        // The last entry for an address counts. A range that wraps around is ignored.
         let text = b"1000 20 JS:~first /a.js:1:2\n0x2000 10 other\nno line\n1010 10 JS:*second /b.js:3:4\n3000\nffffffffffffffff 10 x\n10 0 y\n";
         let wanted = BTreeSet::from([0x10, 0x1000, 0x1010, 0x100f, 0x1020, 0x2001, 0x3000]);
         let expected = [
@@ -311,7 +315,7 @@ mod tests {
         for (symbol, name) in vectors {
             assert_eq!(demangle(symbol), name);
         }
-        // f<pair<int, int>, pair<that, that>, ...>: each argument is twice as long as the one before it.
+        // f<pair<int, int>, pair<that, that>, ...>: each argument is twice as long as the previous one.
         let digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
         let step = |id: usize| [b"S0_IS", &digits[id..=id], b"_S", &digits[id..=id], b"_E"].concat();
         let arguments: Vec<u8> = (1..=34).flat_map(step).collect();

@@ -1,9 +1,9 @@
-//! What `node --prof-process --preprocess` prints of a log of `--prof`: code with names, and ticks with stacks of it, the
-//! innermost first.
+//! The output of `node --prof-process --preprocess` for a `--prof` log: code with names, and ticks with their
+//! stacks, innermost first.
 //!
-//! It becomes the same value as V8's other profile, but for times: ticks get lost, and nothing is logged while the process waits, so each
-//! counts as much as any other. What a number of the virtual machine's state means is taken from V8; a state
-//! that is not known is taken as running.
+//! It becomes the same value as V8's other profile, except for times. Ticks get lost, and nothing is logged
+//! while the process waits, so each tick counts the same. The meaning of a virtual machine state is taken
+//! from V8. An unknown state counts as running.
 
 use std::collections::HashMap;
 
@@ -14,16 +14,17 @@ use super::{CallFrame, Calls, CpuProfile, NODES_MAX, ReadError, parsed};
 use crate::doubt::Note;
 
 const FORMAT: &str = "output of --prof-process --preprocess";
-/// States in which V8 does no JavaScript, as `StateTag` of its API numbers them, and what the other profile calls them.
+/// States in which V8 runs no JavaScript, numbered as `StateTag` of its API, with their names in the other
+/// profile.
 const STATES: [(u32, &str); 5] =
     [(1, "(garbage collector)"), (2, "(compiler)"), (3, "(compiler)"), (4, "(compiler)"), (8, "(idle)")];
 /// V8's own time between two ticks.
 const OWN_US: i64 = 1000;
 
-/// Reads it.
+/// Reads the output.
 ///
 /// # Errors
-/// If it is cut off, not JSON, or beyond a limit.
+/// Returns an error if it is truncated, not JSON, or beyond a limit.
 pub fn read(bytes: &[u8]) -> Result<CpuProfile, ReadError> {
     let file: File = parsed(FORMAT, bytes)?;
     let mut growing =
@@ -50,7 +51,7 @@ pub fn read(bytes: &[u8]) -> Result<CpuProfile, ReadError> {
     Ok(CpuProfile { calls: growing.calls, ticks: Vec::new(), samples, end_us, summed: true, notes })
 }
 
-/// The interval in the middle of those that are longer than nothing. `None` without any.
+/// The median of the intervals above zero. `None` without any.
 pub(crate) fn usual_us(intervals: impl Iterator<Item = i64>) -> Option<i64> {
     stats::middle_by(intervals.filter(|us| *us > 0), |us| *us as f64)
 }
@@ -69,8 +70,8 @@ struct Code {
     kind: String,
 }
 
-/// A moment: microseconds from the start of the process, state of the machine, and pairs of code and offset. Addresses without code may
-/// be of any size.
+/// A tick: microseconds from the start of the process, state of the machine, and pairs of code and offset.
+/// Addresses without code may have any size.
 #[derive(Deserialize)]
 struct Tick {
     tm: f64,
@@ -80,11 +81,11 @@ struct Tick {
     s: Vec<f64>,
 }
 
-/// The tree while it is made.
+/// The tree under construction.
 #[derive(Default)]
 struct Growing {
     code: Vec<Option<Code>>,
-    /// The function of each code, once it is asked for.
+    /// The function of each code, once it is used.
     functions: Vec<Option<u32>>,
     calls: Calls,
     places: HashMap<(Option<u32>, u32), u32>,
@@ -92,7 +93,7 @@ struct Growing {
 }
 
 impl Growing {
-    /// The place of a tick's innermost function.
+    /// The node of a tick's innermost function.
     fn place(&mut self, tick: &Tick) -> Result<u32, ReadError> {
         if let Some((_, name)) = STATES.iter().find(|(state, _)| *state == tick.vm) {
             return self.named(name);
@@ -107,7 +108,7 @@ impl Growing {
         at.map_or_else(|| self.named("(program)"), Ok)
     }
 
-    /// The place of what has only a name and no caller.
+    /// The node of a function with only a name and no caller.
     fn named(&mut self, name: &str) -> Result<u32, ReadError> {
         let call = self.calls.number(CallFrame::named(name));
         self.below(None, call)
@@ -127,7 +128,7 @@ impl Growing {
     }
 
     fn function(&mut self, code: f64) -> Option<u32> {
-        // Below zero there is no code. A cast of a float ends at the bounds of its type.
+        // Below zero there is no code. A cast of a float saturates at the bounds of its type.
         let index = (code >= 0.0).then_some(code as usize)?;
         if let Some(call) = *self.functions.get(index)? {
             return Some(call);
@@ -144,7 +145,8 @@ impl Growing {
     }
 }
 
-/// A function of JavaScript as V8 logs it: `NAME ADDRESS:LINE:COLUMN`, from 1, with names that may be empty or have spaces.
+/// Parses a JavaScript function as V8 logs it: `NAME ADDRESS:LINE:COLUMN`, from 1. Names may be empty or
+/// contain spaces.
 pub(crate) fn script(text: &str) -> CallFrame {
     let (rest, column) = number_after_colon(text);
     let (rest, line) = number_after_colon(rest);
@@ -154,7 +156,7 @@ pub(crate) fn script(text: &str) -> CallFrame {
     CallFrame::at(function.trim(), url, line, column.saturating_sub(1))
 }
 
-/// Where a word begins with this.
+/// Position of the first word that begins with `start`.
 fn at_word(text: &str, start: &str) -> Option<usize> {
     if text.starts_with(start) {
         return Some(0);

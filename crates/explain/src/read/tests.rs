@@ -1,4 +1,4 @@
-//! What each reader takes, and what it says of what it does not take.
+//! Accepted input of each reader, and errors for rejected input.
 
 use super::*;
 

@@ -1,9 +1,9 @@
-//! V8's profiles as its inspector protocol defines them: of CPU time, `.cpuprofile` (`Profiler.Profile`), and of the heap, `.heapprofile`
-//! (`HeapProfiler.SamplingHeapProfile`): bytes that were allocated and still lived at the end, by the stack that allocated them. Of
-//! Node.js, of Chrome and of tools that write the same.
+//! V8's profiles as its inspector protocol defines them. CPU time: `.cpuprofile` (`Profiler.Profile`). Heap:
+//! `.heapprofile` (`HeapProfiler.SamplingHeapProfile`), bytes that were allocated and still live at the end,
+//! by allocating stack. Written by Node.js, Chrome and compatible tools.
 //!
-//! A file may say anything: circles of calls are cut open, and nothing is followed by recursion. It must not count or cut anything, nor
-//! judge whose code a function is.
+//! A file may contain anything: cycles of calls are cut, and nothing is followed by recursion. This module
+//! computes no times, and does not decide whose code a function is.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,32 +18,32 @@ use crate::label::clean;
 
 const CPU: &str = ".cpuprofile";
 const HEAP: &str = ".heapprofile";
-/// The most that is kept of an address: inline modules have all their code in it.
+/// Maximum stored length of an address, because inline modules contain all their code in it.
 const URL_CHARS_MAX: usize = 2048;
-/// Stands for a call that the profile does not have.
+/// Stands for a call that is missing in the profile.
 pub(crate) const NO_NODE: u32 = u32::MAX;
-/// The largest profile of the heap that is read. V8 makes some megabytes; what is made of it takes up to eight times as much memory.
+/// Maximum size of a heap profile. V8 writes some megabytes. Reading takes up to eight times as much memory.
 const HEAP_BYTES_MAX: usize = 64 << 20;
-/// The most levels of JSON. V8 keeps 128 calls of a stack.
+/// Maximum depth of JSON. V8 stores 128 calls of a stack.
 const LEVELS_MAX: usize = 400;
 
-/// A function, and where it begins.
+/// A function and its position.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CallFrame {
-    /// Its name; empty where it has none.
+    /// Its name. Empty if it has none.
     pub function: Box<str>,
-    /// Address of its script; empty where there is none.
+    /// Address of its script. Empty if there is none.
     pub url: Box<str>,
-    /// Whether it belongs to a script. What has neither script nor address is not JavaScript.
+    /// Whether it belongs to a script. A function with neither script nor address is not JavaScript.
     pub scripted: bool,
-    /// Line at which it begins, from 1; 0 where unknown.
+    /// Line at which it begins, from 1. 0 if unknown.
     pub line: u32,
     /// Column at which it begins, from 0.
     pub column: u32,
 }
 
 impl CallFrame {
-    /// A function that has a name and nothing else.
+    /// A function with only a name.
     pub fn named(function: &str) -> Self {
         Self::at(function, "", 0, 0)
     }
@@ -59,13 +59,13 @@ impl CallFrame {
         self.url.starts_with("wasm:")
     }
 
-    /// Whether it is JavaScript, whose callees without a script are named by it.
+    /// Whether it is JavaScript, which names its callees without a script.
     pub fn is_javascript(&self) -> bool {
         self.scripted && !self.is_wasm()
     }
 }
 
-/// The same as JSON has it: lines and columns from 0, -1 where unknown.
+/// The JSON form: lines and columns from 0, -1 if unknown.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawCall<'a> {
@@ -81,7 +81,7 @@ struct RawCall<'a> {
     column_number: f64,
 }
 
-/// Most write it as text, some as a number; nothing and zero are no script.
+/// Usually text, sometimes a number. Empty and zero mean no script.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ScriptId<'a> {
@@ -95,7 +95,7 @@ fn unknown() -> f64 {
 
 impl RawCall<'_> {
     fn frame(&self) -> CallFrame {
-        // A cast of a float ends at the bounds of its type.
+        // A cast of a float saturates at the bounds of its type.
         let (line, column) = ((self.line_number + 1.0) as u32, self.column_number as u32);
         let mut frame = CallFrame::at(&self.function_name, &self.url, line, column);
         frame.scripted |= match &self.script_id {
@@ -107,16 +107,16 @@ impl RawCall<'_> {
     }
 }
 
-/// Who called whom.
+/// The call tree.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Calls {
-    /// The functions, each once. There are never more than there are places, of which there is a limit.
+    /// The functions, each once. Never more than nodes, whose number is limited.
     pub functions: IndexSet<CallFrame>,
-    /// The places; callers before what they call.
+    /// The nodes, callers before callees.
     pub nodes: Vec<CallNode>,
 }
 
-/// A place in the tree of calls.
+/// A node in the call tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallNode {
     /// Index of its function.
@@ -129,38 +129,38 @@ impl Calls {
         self.functions.insert_full(frame).0 as u32
     }
 
-    /// A new place of a function.
+    /// Adds a node of a function.
     pub fn push(&mut self, call: u32, parent: Option<u32>) -> u32 {
         self.nodes.push(CallNode { call, parent });
         (self.nodes.len() - 1) as u32
     }
 }
 
-/// A profile of CPU time: which function ran, sample after sample.
+/// A profile of CPU time: the running function of each sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CpuProfile {
     pub(crate) calls: Calls,
-    /// Samples by line, ordered by place.
+    /// Samples by line, ordered by node.
     pub(crate) ticks: Vec<Tick>,
     /// In order of time.
     pub(crate) samples: Vec<Sample>,
-    /// When it was stopped, CLOCK_MONOTONIC in microseconds as Node.js has it on Linux.
+    /// End time: CLOCK_MONOTONIC in microseconds, as in Node.js on Linux.
     pub(crate) end_us: i64,
-    /// Whether the samples are sums and not moments: then their distances say nothing of how regularly they were taken.
+    /// Whether the samples are sums instead of moments. Their distances then say nothing about regularity.
     pub(crate) summed: bool,
     pub(crate) notes: Vec<Note>,
 }
 
-/// What ran at a moment.
+/// The function running at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sample {
     /// On the clock of the profile's end.
     pub at_us: i64,
-    /// The place; [`NO_NODE`] where the profile has none.
+    /// The node. [`NO_NODE`] if it is missing in the profile.
     pub node: u32,
 }
 
-/// So many samples of a place were in this line.
+/// Number of samples of a node in this line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(crate) struct Tick {
     #[serde(skip)]
@@ -175,12 +175,12 @@ struct CpuFile<'a> {
     #[serde(borrow)]
     nodes: Vec<RawNode<'a>>,
     samples: Option<Vec<u32>>,
-    /// V8 writes whole microseconds, other tools do not.
+    /// V8 writes integer microseconds, other tools do not.
     time_deltas: Option<Vec<f64>>,
     #[serde(default)]
     start_time: f64,
     end_time: Option<f64>,
-    /// Ours: the samples are sums.
+    /// Our extension: the samples are sums.
     #[serde(default)]
     summed: bool,
 }
@@ -193,18 +193,18 @@ struct RawNode<'a> {
     call_frame: RawCall<'a>,
     #[serde(default)]
     children: Vec<u32>,
-    /// How traces have it.
+    /// The form used in traces.
     parent: Option<u32>,
     #[serde(default)]
     position_ticks: Vec<Tick>,
 }
 
 impl CpuProfile {
-    /// Reads it.
+    /// Reads a CPU profile.
     ///
     /// # Errors
-    /// If it is cut off, not JSON, without samples, or beyond a limit. What contradicts itself is read as far as it makes
-    /// sense, and told as a note when it is cut.
+    /// Returns an error if it is truncated, not JSON, without samples, or beyond a limit. Contradictory data
+    /// is read as far as it makes sense, and noted.
     pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
         let file: CpuFile<'_> = parsed(CPU, bytes)?;
         let Some(ids) = file.samples else {
@@ -214,7 +214,7 @@ impl CpuProfile {
             calls: Calls::default(),
             ticks: Vec::new(),
             samples: Vec::new(),
-            // A cast of a float ends at the bounds of its type.
+            // A cast of a float saturates at the bounds of its type.
             end_us: file.end_time.map_or(i64::MIN, |time| time.round() as i64),
             summed: file.summed,
             notes: Vec::new(),
@@ -255,7 +255,7 @@ impl CpuProfile {
         }
     }
 
-    /// The moments of so many samples.
+    /// The times of the samples.
     fn moments(&mut self, start_us: i64, deltas: Option<Vec<f64>>, samples: usize) -> Vec<i64> {
         let deltas = deltas.unwrap_or_else(|| {
             if samples > 0 {
@@ -277,7 +277,7 @@ impl CpuProfile {
         deltas.into_iter().map(moment).collect()
     }
 
-    /// Takes in nodes, callers first, with their lines; gives the place of each number.
+    /// Adds nodes, callers first, with their lines. Returns the new index of each node ID.
     fn arrange(&mut self, raw: &[RawNode<'_>]) -> HashMap<u32, u32> {
         let mut index_of: HashMap<u32, u32> = HashMap::with_capacity(raw.len());
         let mut twice = 0;
@@ -307,7 +307,7 @@ impl CpuProfile {
     }
 }
 
-/// The caller of each, by index, and how many links were wrong.
+/// The caller of each node, by index, and the number of invalid links.
 fn callers(raw: &[RawNode<'_>], index_of: &HashMap<u32, u32>) -> (Vec<Option<u32>>, usize) {
     let mut parents = vec![None; raw.len()];
     let mut wrong = 0;
@@ -326,14 +326,16 @@ fn callers(raw: &[RawNode<'_>], index_of: &HashMap<u32, u32>) -> (Vec<Option<u32
     (parents, wrong)
 }
 
-/// Brings calls, of which `parents` has the caller of each, into an order in which callers stand before what they call: the index of each,
-/// with the place of its caller; and how many circles were cut open. There must be fewer than 2³² of them.
+/// Orders calls so that callers come before callees. `parents` contains the caller of each. Returns the index
+/// of each with the position of its caller, and the number of cycles that were cut. There must be fewer than
+/// 2³² of them.
 fn callers_first(parents: &[Option<u32>]) -> (Vec<(usize, Option<u32>)>, usize) {
     let (mut order, mut circles) = (Vec::with_capacity(parents.len()), 0);
     let mut places: Vec<Option<u32>> = vec![None; parents.len()];
     let mut is_open = vec![false; parents.len()];
     for start in 0..parents.len() {
-        // Up to a caller that has its place, or to one that was met below: that is a circle, whose last becomes a root.
+        // Up to a caller that has a position, or to a node seen on this path: a cycle, whose last node
+        // becomes a root.
         let (mut open, mut next) = (Vec::new(), Some(start));
         while let Some(node) = next.filter(|node| places.get(*node).is_some_and(Option::is_none)) {
             if std::mem::replace(&mut is_open[node], true) {
@@ -352,11 +354,11 @@ fn callers_first(parents: &[Option<u32>]) -> (Vec<(usize, Option<u32>)>, usize) 
     (order, circles)
 }
 
-/// A profile of the heap.
+/// A heap profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeapProfile {
     pub(crate) calls: Calls,
-    /// Bytes allocated at each place.
+    /// Bytes allocated at each node.
     pub(crate) bytes: Vec<f64>,
 }
 
@@ -378,11 +380,12 @@ struct HeapCall<'a> {
 }
 
 impl HeapProfile {
-    /// Reads it. The file is a tree in a tree in a tree, two levels of JSON for each call, and its parser follows it by recursion: so how
-    /// deep and how large it is, is looked at first.
+    /// Reads a heap profile. The file is a nested tree with two JSON levels per call, and its parser
+    /// recurses, so its size and depth are checked first.
     ///
     /// # Errors
-    /// If it is cut off, not JSON, not a tree of calls, larger than 64 MB, or deeper than some 200 calls.
+    /// Returns an error if it is truncated, not JSON, not a call tree, larger than 64 MB, or deeper than some
+    /// 200 calls.
     pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
         if bytes.len() > HEAP_BYTES_MAX {
             let problem =
@@ -412,7 +415,7 @@ impl HeapProfile {
     }
 }
 
-/// How deep lists and objects lie in each other.
+/// The nesting depth of lists and objects.
 fn levels(json: &[u8]) -> usize {
     let (mut depth, mut most, mut in_text, mut is_escaped) = (0usize, 0, false, false);
     for byte in json {
@@ -436,7 +439,7 @@ mod tests {
 
     #[test]
     fn circles_are_cut_open_and_nothing_is_lost() {
-        // 0 → 1; 2 ⇄ 3 with 4 below; 5 calls itself; 6 is called by what is not there.
+        // 0 → 1; 2 ⇄ 3 with 4 below; 5 calls itself; 6 is called by a missing node.
         let found = callers_first(&[None, Some(0), Some(3), Some(2), Some(2), Some(5), Some(99)]);
         let order =
             vec![(0, None), (1, Some(0)), (3, None), (2, Some(2)), (4, Some(3)), (5, None), (6, None)];

@@ -1,4 +1,4 @@
-//! Trees as other tools read them, and as we read them back.
+//! Exported trees as other tools read them, and as our reader reads them back.
 
 use std::collections::BTreeMap;
 

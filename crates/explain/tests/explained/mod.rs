@@ -1,5 +1,6 @@
-//! A made-up explanation that looks like a real one: a log-in service by Express behind a proxy of its own, which hashes passwords
-//! on the main thread, in the thread pool, or asks a cache first. Its trees are of a real profile. The same at every run.
+//! An invented but realistic explanation: a log-in service on Express behind a proxy, which hashes passwords
+//! on the main thread, in the thread pool, or uses a cache first. Its trees come from a real profile.
+//! Identical at every run.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +11,14 @@ use explain::{
 
 const CPU: &[u8] = include_bytes!("../data/auth.cpuprofile");
 const HEAP: &[u8] = include_bytes!("../data/auth.heapprofile");
-/// As if it had served so many meanwhile.
+/// The assumed number of requests in the profile.
 const REQUESTS: f64 = 5000.0;
 
 const NAMING: Naming<'static> = Naming { directory: "/srv/auth", source: &() };
 
 pub const VARIANTS: [&str; 3] = ["hash=sync", "hash=pool", "hash=sync cache=on"];
 
-/// A tree of paths, callers first, each with what its last function took itself.
+/// A tree of paths, callers first, each with the self value of its last function.
 pub fn grown(paths: impl IntoIterator<Item = (Vec<Frame>, f64)>) -> Tree {
     let row = |(frames, own): (Vec<Frame>, f64)| {
         let node = |frame: usize| {
@@ -37,12 +38,12 @@ pub fn frame(function: &str, file: &str, line: u32, kind: Kind) -> Frame {
     Frame { function: function.into(), file: file.into(), line, kind, package: None }
 }
 
-/// What stands between two texts of a page, the first time.
+/// The text between the first occurrences of two texts of a page.
 pub fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     text.split_once(from).and_then(|(_, rest)| rest.split_once(to)).expect("the page has it").0
 }
 
-/// A number from 0 to 1 that looks random and is not.
+/// A deterministic pseudo-random number from 0 to 1.
 pub fn noise(seed: usize) -> f64 {
     let mixed =
         (seed as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -109,7 +110,7 @@ fn comparison(variant: usize, reconciliation: &str, story: &str) -> Comparison {
     }
 }
 
-/// One service in two variants, as most explanations are.
+/// One service in two variants, the most common case.
 pub fn simple() -> Explanation {
     let subjects = (0..2).map(|variant| subject(VARIANTS[variant], "api", service(variant), None)).collect();
     let story = "pbkdf2Sync, called by checkSync (users.js:24), takes 218 µs of each request on the main thread. In hash=pool the \
@@ -123,7 +124,7 @@ pub fn simple() -> Explanation {
     }
 }
 
-/// Three variants, two services, CPU time and memory, and something to doubt.
+/// Three variants, two services, CPU time and memory, and a doubt.
 pub fn full() -> Explanation {
     let mut explanation = simple();
     let subjects = (0..3).flat_map(|variant| {
@@ -142,7 +143,7 @@ pub fn full() -> Explanation {
     explanation
 }
 
-/// Four variants with trees of so many functions, with so long names, that their drawings have no room together.
+/// Four variants with trees of so many functions with long names that their drawings exceed the page limit.
 pub fn vast() -> Explanation {
     let path = |number: usize| {
         (vec![frame(&format!("f{number}{}", "x".repeat(200)), "lib/index.js", 1, Kind::Core)], 1.0)

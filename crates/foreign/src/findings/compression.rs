@@ -1,4 +1,4 @@
-//! Whether runs that are called compressed moved fewer bytes than those that are not.
+//! Whether runs labelled as compressed transferred fewer bytes than others.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,11 @@ use super::{Case, Sight};
 use crate::run::Run;
 use crate::words::{self, Compression};
 
-/// Sizes nearer than this are the same: tools print them with two or three digits after the point.
+/// Closer sizes count as equal, because tools print them with two or three decimals.
 const SAME: f64 = 0.01;
 
-/// Runs that differ in compression by name and moved the same bytes; or all of them did, in a text that speaks of compression.
+/// Runs that differ in compression by name but transferred the same bytes, or all runs of a text that
+/// mentions compression.
 pub fn never_negotiated(of: &Sight<'_>) -> Vec<(Grade, Case)> {
     let sized: Vec<Moved> = of.runs.iter().enumerate().filter_map(|(at, run)| Moved::of(at, run)).collect();
     let with = sized.iter().filter(|one| one.says == Some(Compression::On));
@@ -39,7 +40,7 @@ pub fn never_negotiated(of: &Sight<'_>) -> Vec<(Grade, Case)> {
     vec![(Grade::Warning, case)]
 }
 
-/// A run whose bytes per response are known.
+/// A run with a known number of bytes per response.
 struct Moved<'r> {
     index: usize,
     run: &'r Run,
@@ -62,7 +63,7 @@ impl<'r> Moved<'r> {
         pairs.take_while(|(one, other)| one == other).count()
     }
 
-    /// The case of this run, where one without compression moved as much.
+    /// The case of this run, if one without compression transferred as much.
     fn as_large_as_without(&self, all: &[Moved]) -> Option<Case> {
         let same_work = |one: &&Moved| one.path == self.path && one.says == Some(Compression::Off);
         // The one that differs in the fewest headings.
@@ -79,12 +80,12 @@ fn near(one: f64, other: f64) -> bool {
     (one / other - 1.0).abs() <= SAME
 }
 
-/// What a run's headings say of compression, the innermost first.
+/// The statement of a run's headings about compression, innermost first.
 fn says(run: &Run) -> Option<Compression> {
     let outer = |at: usize| run.headings[..at].iter().any(|heading| words::compression(heading).is_some());
     let inner = run.headings.iter().enumerate().rev().find_map(|(at, heading)| {
         words::compression(heading).or_else(|| {
-            // `none` below a heading that speaks of compression.
+            // `none` below a heading that mentions compression.
             (words::says_none(heading) && outer(at)).then_some(Compression::Off)
         })
     });
@@ -92,7 +93,7 @@ fn says(run: &Run) -> Option<Compression> {
 }
 
 impl Run {
-    /// Whether the request had no Accept-Encoding, as far as the tool and the command line tell.
+    /// Whether the request had no Accept-Encoding, as far as the tool and the command line show.
     fn asks_for_no_coding(&self) -> bool {
         match &self.load.accept_encoding {
             Some(coding) => coding.is_empty() || coding == "identity",
@@ -101,7 +102,7 @@ impl Run {
     }
 }
 
-/// Why nothing was compressed.
+/// The reason nothing was compressed.
 pub fn why(run: &Run) -> &'static str {
     match run.asks_for_no_coding() {
         true => {

@@ -1,23 +1,23 @@
-//! Code and configuration pasted beside results: what it lacks to be what people deploy.
+//! Code and configuration pasted beside results, and the settings they lack for deployment.
 
 use super::{Case, Sight};
 use model::{Grade, evidence};
 
-/// What lines around runs say of how a service was set up; line numbers count from 1.
+/// Information about the service's setup from lines around runs. Line numbers count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Pasted {
     /// The first line in which nginx passes requests on.
     proxy_pass: Option<u64>,
-    /// Whether connections to a service behind it are kept.
+    /// Whether connections to an upstream service are kept open.
     keepalive: bool,
     /// The first line of code that uses Express.
     express: Option<u64>,
-    /// Whether NODE_ENV is spoken of.
+    /// Whether NODE_ENV is mentioned.
     node_env: bool,
 }
 
 impl Pasted {
-    /// Takes a line that is none of a tool's.
+    /// Adds a line that is not a tool's output.
     pub fn note(&mut self, text: &str, number: u64) {
         let directive = |name: &str| {
             text.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '\t']) && rest.contains(';'))
@@ -34,13 +34,13 @@ impl Pasted {
     }
 }
 
-/// An nginx that passes requests on, and nothing that keeps its connections.
+/// An nginx that passes requests on without keeping its connections open.
 pub fn proxy_pass(of: &Sight<'_>) -> Vec<(Grade, Case)> {
     let kept = of.files.iter().any(|file| file.pasted.keepalive);
     cases(of, |pasted| pasted.proxy_pass.filter(|_| !kept))
 }
 
-/// Express without a word of NODE_ENV, neither around the runs nor in what started them.
+/// Express without NODE_ENV, neither around the runs nor in the commands that started them.
 pub fn express(of: &Sight<'_>) -> Vec<(Grade, Case)> {
     let named = of.files.iter().any(|file| file.pasted.node_env)
         || of.runs.iter().any(|run| run.label.contains("NODE_ENV"));

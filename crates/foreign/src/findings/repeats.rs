@@ -1,4 +1,5 @@
-//! Whether runs can be compared: whether there are repeats, in turns, of their own, and whether they can tell a difference from chance.
+//! Whether runs can be compared: whether there are repeats, interleaved and distinct, and whether they can
+//! separate a difference from chance.
 
 use model::quantity::{change_alone, many, share};
 use model::{Evidence, Grade, Quantity, evidence};
@@ -8,28 +9,28 @@ use crate::group::Group;
 use crate::run::Run;
 use crate::words;
 
-/// How far apart two single runs of wrk came out on services that were the same: the median of 60 pairs. From the lines
-/// without an effect in bench/truth/results/2026-11-21/by-hand.jsonl, two shared virtual cores.
+/// Difference between two single runs of wrk on equal services: the median of 60 pairs. From the lines
+/// without an effect in bench/truth/results/2026-11-21/by-hand.jsonl, with two shared virtual cores.
 pub const HAND_MEDIAN: f64 = 0.08;
-/// What one pair in ten exceeded.
+/// Exceeded by one pair in ten.
 pub const HAND_WIDE: f64 = 0.28;
-/// The pair that was furthest apart.
+/// The maximum of all pairs.
 pub const HAND_MAX: f64 = 0.81;
-/// A proxy that keeps its connections costs about as much as a small service: it halves throughput rather than cut it to a
-/// third. A mark for a suspicion, not for a verdict.
+/// A proxy that keeps its connections costs about as much as a small service: it halves throughput, but does
+/// not cut it to a third. A threshold for a suspicion, not for a verdict.
 const PROXIED_FACTOR: f64 = 3.0;
 
-/// How far text and JSON of one run are apart, which is rounded.
+/// Tolerance between text and JSON of one run, because text is rounded.
 const ROUNDED: f64 = 1e-3;
-/// With two digits after the comma five in all.
+/// With two decimals, five digits in total.
 const DIGITS_LEAST: f64 = 100.0;
 
 fn runs_of<'a>(groups: impl IntoIterator<Item = &'a Group>) -> Vec<usize> {
     groups.into_iter().flat_map(|group| group.runs.clone()).collect()
 }
 
-/// Outputs of one run: alike to the last digit in everything that was measured, once as text and once as JSON, or a rate that is quoted.
-/// Figures that are merely close are not judged.
+/// Several outputs of one run: all measured values identical to the last digit, once as text and once as
+/// JSON, or a quoted rate. Figures that are merely close do not count.
 pub fn same_output(of: &Sight<'_>) -> Vec<(Grade, Case)> {
     let mut rated: Vec<usize> =
         (0..of.runs.len()).filter(|at| of.runs[*at].requests_per_s.is_some()).collect();
@@ -54,7 +55,8 @@ pub fn same_output(of: &Sight<'_>) -> Vec<(Grade, Case)> {
     copies.into_iter().map(case).collect()
 }
 
-/// Whether two outputs are of one run. No two runs take as long on average to the last digit, and do as many requests.
+/// Whether two outputs belong to one run. No two runs have the same mean to the last digit and the same
+/// request count.
 fn is_copy(one: &Run, other: &Run) -> bool {
     let near = |one: Option<f64>, other: Option<f64>, within: f64| {
         one.zip(other).is_some_and(|(one, other)| (one / other - 1.0).abs() <= within)
@@ -68,7 +70,7 @@ fn is_copy(one: &Run, other: &Run) -> bool {
             rates(0.0) && means(0.0) && one.bytes == other.bytes && one.latency.max_us == other.latency.max_us
         }
         (false, true) => rates(ROUNDED) && means(ROUNDED),
-        // A rate of few digits comes twice by chance.
+        // A rate with few digits occurs twice by chance.
         _ => {
             (quotes(one) || quotes(other)) && !paced && rates(0.0) && one.requests_per_s > Some(DIGITS_LEAST)
         }
@@ -98,7 +100,7 @@ pub fn one_run(of: &Sight<'_>) -> Vec<(Grade, Case)> {
     vec![(grade, Case { label, runs, evidence })]
 }
 
-/// How a ratio compares with what chance did on services that were the same.
+/// Compares a ratio with the differences between equal services.
 pub fn distance(ratio: f64) -> String {
     let apart = ratio.max(1.0 / ratio) - 1.0;
     match apart {
@@ -118,7 +120,7 @@ pub fn distance(ratio: f64) -> String {
 
 fn several(groups: &[Group], rated: &[(&Group, f64)], pairs: &Pairs) -> Evidence {
     let closest = pairs.closest.map(|(one, other, ratio)| {
-        // By their numbers in the list of labels, which are short.
+        // By their short numbers in the list of labels.
         let number =
             |at: usize| groups.iter().position(|group| std::ptr::eq(group, rated[at].0)).unwrap_or(at) + 1;
         let (one, other) = (number(one), number(other));
@@ -158,7 +160,7 @@ impl Pairs {
     }
 }
 
-/// All repeats of one label before those of the next.
+/// All repeats of one label ran before the repeats of the next.
 pub fn in_a_row(of: &Sight<'_>) -> Vec<(Grade, Case)> {
     let repeated: Vec<&Group> = of.groups.iter().filter(|group| group.rates.len() > 1).collect();
     let in_a_row = |group: &&Group| group.runs.windows(2).all(|pair| pair[1] == pair[0] + 1);
@@ -171,7 +173,7 @@ pub fn in_a_row(of: &Sight<'_>) -> Vec<(Grade, Case)> {
     vec![(Grade::Warning, Case { label: format!("{labels} labels"), runs: runs_of(repeated), evidence })]
 }
 
-/// Labels that name a proxy beside the one that names the origin, and are so much slower that a connection per request is likely.
+/// Labels of a proxy that are so much slower than the origin's label that a connection per request is likely.
 pub fn connection_per_request(of: &Sight<'_>) -> Vec<(Grade, Case)> {
     let origin = of.groups.iter().find(|group| words::is_origin(&group.label) && group.rate().is_some());
     let Some(direct) = origin.and_then(Group::rate) else { return Vec::new() };

@@ -1,6 +1,6 @@
-//! What one run tells of itself: what a tool really sent, for how long, and whether its output is whole; failures that the figures
-//! contain, or leave out; whether the latencies that are printed were measured, of how many requests, and what of. It must not compare
-//! runs.
+//! Checks of a single run: what the tool really sent, for how long, and whether its output is complete.
+//! Failures that the figures include or omit. Whether the printed latencies were measured, for which
+//! requests, and their meaning. This module does not compare runs.
 
 use model::quantity::{count, decimal, many, rate};
 use model::{Evidence, Grade, Quantity, evidence};
@@ -9,19 +9,19 @@ use super::{Seen, graded, share};
 use crate::run::{KEPT_UP, Run, parts};
 use crate::tools::{Divides, Pace, RateOf};
 
-/// A runtime compiles and caches fill during the first seconds: Proofload's own warm-ups take 2 to 6 s.
+/// A runtime compiles and caches fill during the first seconds. Proofload's own warm-ups take 2 to 6 s.
 const SECONDS_MIN: f64 = 10.0;
-/// Requests a connection, below which most of a run is its start and its end.
+/// Requests per connection below which most of a run is its start and its end.
 const REQUESTS_PER_CONNECTION_MIN: f64 = 5.0;
-/// How far requests / seconds may be from the rate that is printed.
+/// Maximum relative deviation of requests / seconds from the printed rate.
 const CONTRADICTION: f64 = 0.1;
 
-/// The requests behind other words, where they are known.
+/// The number of requests after `before`, if known.
 fn requests(before: &str, run: &Run) -> String {
     run.requests.map(|requests| format!("{before}{}", many(requests, "request"))).unwrap_or_default()
 }
 
-/// The tool ended before its time.
+/// The tool aborted early.
 pub fn gave_up(run: &Run) -> Option<Seen> {
     let words = format!("{}{}", run.abort.as_ref()?, requests(" after ", run));
     Some((Grade::Invalid, Evidence::new(words, [("requests", Quantity::count(run.requests.unwrap_or(0)))])))
@@ -48,7 +48,8 @@ pub fn short(run: &Run) -> Option<Seen> {
     Some((Grade::Warning, Evidence::new(words, [("duration_s", Quantity::number(length))])))
 }
 
-/// wrk opens the same number of connections on each thread, hey the same number of requests on each connection.
+/// wrk opens the same number of connections on each thread, hey sends the same number of requests on each
+/// connection.
 pub fn uneven(run: &Run) -> Option<Seen> {
     let load = &run.load;
     let (all, into, did, noun) = match run.tool.row().divides {
@@ -64,7 +65,7 @@ pub fn uneven(run: &Run) -> Option<Seen> {
     (done != asked).then(|| (Grade::Note, Evidence::new(words, figures)))
 }
 
-/// ab opens a connection for each request, unless told not to and the service agrees.
+/// ab opens a connection per request, unless keep-alive is requested and the service supports it.
 pub fn new_connections(run: &Run) -> Option<Seen> {
     let all = run.requests.filter(|requests| *requests > 0)?;
     let whole = !run.truncated && run.abort.is_none();
@@ -86,14 +87,14 @@ pub fn http_1_0(run: &Run) -> Option<Seen> {
     run.tool.row().http_1_0.then(|| (Grade::Note, Evidence::default()))
 }
 
-/// Requests, seconds and rate that do not go together.
+/// Requests, seconds and rate that contradict each other.
 pub fn contradicting(run: &Run) -> Option<Seen> {
     let of_all = matches!(run.tool.row().rate_of, RateOf::Requests | RateOf::Responses);
     let exact = !run.rounded && of_all && run.abort.is_none();
     let (all, length) = (run.requests.filter(|_| exact)?, run.duration_s.filter(|length| *length > 0.0)?);
     let printed = run.requests_per_s.filter(|rate| *rate > 0.0)?;
     let counted = all as f64 / length;
-    // What a tool prints with two digits after the comma may be off by one of them.
+    // A value printed with two decimals may be off by one unit in the last place.
     let off = (counted / printed - 1.0).abs();
     if off <= CONTRADICTION || length < 0.1 {
         return None;
@@ -104,7 +105,7 @@ pub fn contradicting(run: &Run) -> Option<Seen> {
     Some((Grade::Warning, seen))
 }
 
-/// Output that is not whole.
+/// Truncated output.
 pub fn cut_off(run: &Run) -> Option<Seen> {
     let what = if run.has_figures() { "ends too early" } else { "no figures" };
     (run.truncated && run.abort.is_none()).then(|| (Grade::Warning, what.into()))
@@ -114,12 +115,12 @@ pub fn cut_off(run: &Run) -> Option<Seen> {
 pub fn same_machine(run: &Run) -> Option<Seen> {
     let (host, _) = parts(run.url.as_deref()?);
     let local = ["127.", "localhost", "[::1]", "0.0.0.0"].iter().any(|start| host.starts_with(start));
-    // The port tells nothing here, and a bracket belongs to an address of version 6.
+    // The port is irrelevant here, and a bracket belongs to an IPv6 address.
     let host = host.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map_or(host, |(host, _)| host);
     local.then(|| (Grade::Note, host.into()))
 }
 
-/// Error responses counted as requests, and what got none where the tool counts that too.
+/// Error responses counted as requests, and requests without a response if the tool counts these too.
 pub fn statuses(run: &Run) -> Option<Seen> {
     let (of, counts_all) = (&run.failures, run.tool.row().rate_of == RateOf::Requests);
     let bad = if counts_all { of.total() } else { of.status? };
@@ -145,7 +146,7 @@ pub fn connections(run: &Run) -> Option<Seen> {
     let kinds = [(of.connect, "connect"), (of.read, "read"), (of.write, "write"), (of.other, "other")];
     let kinds = kinds.iter().filter_map(|(number, name)| Some((number.filter(|number| *number > 0)?, name)));
     let kinds: Vec<String> = kinds.map(|(number, name)| format!("{} {name}", count(number))).collect();
-    // Of some tools they are among the requests.
+    // Some tools include them in the requests.
     let more = if run.tool.row().rate_of == RateOf::Requests { 0 } else { all };
     let part = run.requests.map_or(1.0, |requests| share(all, requests.saturating_add(more)));
     let beside = |requests| format!(" beside {} ({})", many(requests, "request"), Quantity::share(part));
@@ -163,16 +164,17 @@ pub fn lengths(run: &Run) -> Option<Seen> {
     Some((Grade::Note, Evidence::new(seen, [("responses", Quantity::count(other))])))
 }
 
-/// From this share of timeouts on, what is left is not worth the name of a sample.
+/// From this share of timeouts on, the rest is not a usable sample.
 const ALL: f64 = 0.999;
-/// Requests wanted beyond a quantile, as in Proofload's own experiments.
+/// Minimum number of requests beyond a quantile, as in Proofload's own experiments.
 const BEYOND: f64 = 10.0;
-/// JSON has higher percentiles than anybody asked for.
+/// JSON has higher percentiles by default.
 const JSON_PERCENT_MAX: f64 = 99.0;
-/// How near connections / throughput must be to the latency to be all of it.
+/// Maximum relative deviation of connections / throughput from the latency to count as equal.
 const LITTLE_WITHIN: f64 = 0.1;
 
-/// Timeouts, the requests they are among, and their share. Some tools count a request that timed out, others do not.
+/// Timeouts, the requests that include them, and their share. Some tools count a request that timed out,
+/// others do not.
 fn timeouts_of(run: &Run) -> (u64, u64, f64) {
     let timeouts = run.failures.timeouts.unwrap_or(0);
     let requests = run.requests.unwrap_or(0);
@@ -187,7 +189,7 @@ fn timed_out(words: String, timeouts: u64, share: f64) -> Evidence {
     Evidence::new(words, [("timeouts", Quantity::count(timeouts)), ("timeout_share", Quantity::share(share))])
 }
 
-/// Every request timed out, or zeros stand where a latency should.
+/// Every request timed out, or the latencies are zeros.
 pub fn never_measured(run: &Run) -> Option<Seen> {
     let (timeouts, requests, share) = timeouts_of(run);
     let (all, zeros) = (timeouts > 0 && share >= ALL, run.latency.unmeasured && requests > 0);
@@ -200,7 +202,7 @@ pub fn never_measured(run: &Run) -> Option<Seen> {
     (all || zeros).then(|| (Grade::Invalid, seen()))
 }
 
-/// Some requests timed out, and are not in the latencies.
+/// Some requests timed out, and are missing in the latencies.
 pub fn timeouts(run: &Run) -> Option<Seen> {
     let (timeouts, requests, share) = timeouts_of(run);
     if timeouts == 0 || share >= ALL || run.latency.unmeasured {
@@ -216,7 +218,7 @@ pub fn timeouts(run: &Run) -> Option<Seen> {
     Some((graded(share), timed_out(words, timeouts, share)))
 }
 
-/// What each request waits where all connections always have one under way (Little's law), if that is long.
+/// The wait of each request if all connections always have one in flight (Little's law), if that is long.
 fn wait(run: &Run) -> String {
     let closed = run.is_closed_loop();
     match (run.connections_opened(), run.rate()) {
@@ -228,13 +230,13 @@ fn wait(run: &Run) -> String {
     }
 }
 
-/// What becomes of requests that take longer than the tool's limit.
+/// The handling of requests that exceed the tool's limit.
 pub fn why(run: &Run) -> &'static str {
     let usual = "What took longer than the tool's limit is in no percentile, so these look better than what users saw.";
     run.tool.row().late_responses.unwrap_or(usual)
 }
 
-/// Open loop: the tool could not send as it should.
+/// Open loop: the tool could not keep the rate.
 pub fn fell_behind(run: &Run) -> Option<Seen> {
     if let Some(unsent) = run.unsent {
         let sent = run.requests.unwrap_or(0);
@@ -267,7 +269,7 @@ pub fn tail(run: &Run) -> Option<Seen> {
     Some((Grade::Warning, seen.with(named)))
 }
 
-/// Closed loop: the mean latency is connections / throughput, and nothing beside it.
+/// Closed loop: the mean latency is just connections / throughput.
 pub fn little(run: &Run) -> Option<Seen> {
     if !run.is_closed_loop() {
         return None;

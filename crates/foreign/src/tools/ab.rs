@@ -1,4 +1,5 @@
-//! ApacheBench 2. Its mean is connections × time / requests by definition, and it gives up at the first reset without `-r`.
+//! ApacheBench 2. Its mean is connections × time / requests by definition. It aborts at the first reset
+//! without `-r`.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +10,7 @@ use crate::compatibility::{Given, Grammar, Refusal, Translation, When, getopt, h
 use crate::draft::{Draft, Part, Taken, keep};
 use crate::number::{self, Lone};
 
-/// What ab prints, and what its command lines mean.
+/// ab's output and command lines.
 pub static AB: Row = Row {
     flags: &[
         (&["c"], Meaning::Connections),
@@ -80,7 +81,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     Taken::Ours
 }
 
-/// Lines without a figure that is read.
+/// Lines without a parsed figure.
 fn plain(text: &str) -> Taken {
     let known = "This is ApacheBench|Copyright |Licensed to The Apache|Benchmarking |Completed |Finished |Connection Times (ms)|\
                  min mean|min  mean|Percentage of the requests served|..done";
@@ -89,13 +90,13 @@ fn plain(text: &str) -> Taken {
     if ours || (progress && !text.is_empty()) { Taken::Ours } else { Taken::Foreign }
 }
 
-/// `Time per request: 1610.3 [ms] (mean)`; the second such line divides by the connections.
+/// `Time per request: 1610.3 [ms] (mean)`. The second such line divides by the connections.
 fn time(value: &str, first: &str, draft: &mut Draft) {
     if value.ends_with("(mean)") {
         let us = number::decimal(first).map(|ms| ms * 1e3);
         keep(&mut draft.run.latency.mean_us, us);
     }
-    // Last of what is always there; the tables after it may be switched off.
+    // The last part that is always present. The tables after it may be switched off.
     draft.whole = true;
 }
 
@@ -148,17 +149,17 @@ fn is_abort(text: &str, draft: &mut Draft) -> bool {
     true
 }
 
-/// A command line that is understood, for hints.
+/// A valid command line, for hints.
 const EXAMPLE: &str = "-k -n 10000 -c 64 http://127.0.0.1:3000/";
 
-/// apr_getopt's: no long options, and none after the URL.
+/// apr_getopt's grammar: no long options, and none after the URL.
 const GRAMMAR: Grammar = Grammar {
     short: "n:c:t:s:b:T:p:u:v:lrkVhwiIx:y:z:C:H:P:A:g:X:de:SqB:m:Z:f:E:",
     long: &[],
     permutes: false,
 };
 
-/// What -t implies, if no -n follows it.
+/// The number of requests that -t implies, unless -n follows it.
 const REQUESTS_OF_TIME_LIMIT: u64 = 50_000;
 
 /// A checked command line.
@@ -166,13 +167,13 @@ struct Asked<'a> {
     given: &'a Given,
     requests: u64,
     concurrency: u64,
-    /// Zero: none.
+    /// Zero means none.
     time_limit_s: u64,
     timeout_s: u64,
     method: Option<String>,
 }
 
-/// What a command line of ab means here.
+/// Translates a command line of ab.
 fn translate(arguments: &[String]) -> Result<Translation, Refusal> {
     let refused = |problem: String, hint: String| Err(Refusal::new(Tool::Ab, problem).hint(hint));
     let given =
@@ -212,14 +213,15 @@ impl Asked<'_> {
             'i' => self.only_method(key, "HEAD")?,
             'p' => self.only_method(key, "POST")?,
             'u' => self.only_method(key, "PUT")?,
-            // Progress (-q) is shown on terminals only, and ab's estimators of confidence (-S) are not printed in any case.
+            // Progress (-q) is shown on terminals only, and ab's confidence estimators (-S) are never
+            // printed.
             _ if "kdlrwxyzvTCAHBqS".contains(key) => {}
             refused => return Err(refusal(refused, value)),
         }
         Ok(())
     }
 
-    /// -i, -p and -u decide the method, so that no other may have done so; -m may come later.
+    /// -i, -p and -u set the method, so no other option may have set it before. -m may come later.
     fn only_method(&mut self, key: char, method: &str) -> Result<(), Refusal> {
         let Some(other) = self.method.replace(method.to_owned()) else { return Ok(()) };
         let problem = format!("-{key} makes it a {method}, but it is a {other} already");
@@ -234,7 +236,7 @@ impl Asked<'_> {
         translation.flag_with("-c", self.concurrency);
         translation.flag_with("--timeout", period(self.timeout_s));
         let given = self.given;
-        // The table of percentiles is what -d takes away.
+        // -d removes the table of percentiles.
         for (is_so, flag) in [(!given.has("k"), "--no-keepalive"), (!given.has("d"), "--latency")] {
             if is_so {
                 translation.flag(flag);
@@ -266,7 +268,7 @@ impl Asked<'_> {
         }
         headers.iter().for_each(|line| translation.flag_with("-H", line));
         let url = &given.plain[0];
-        // It makes a whole handshake for each connection.
+        // ab makes a full handshake for each connection.
         if translation.unchecked_tls(url) && !given.has("k") {
             translation.flag("--no-resume");
         }
@@ -309,7 +311,7 @@ impl Asked<'_> {
 
 const OPTIONS: &str = "ab -h lists its options; flags of proofload go before the --";
 
-/// Why an option of ab cannot be taken, and what to do instead.
+/// The reason an option of ab is not supported, with a hint.
 fn refusal(key: char, value: &str) -> Refusal {
     let (problem, hint) = match key {
         'X' | 'P' => (
@@ -328,13 +330,13 @@ fn refusal(key: char, value: &str) -> Refusal {
         'h' => ("its help is its own", "proofload load --help has ours"),
         _ => ("there is no such option", OPTIONS),
     };
-    // User and password of a proxy are repeated by no message.
+    // User and password of a proxy are not repeated in a message.
     let value = if key == 'P' { "" } else { value };
     let space = if value.is_empty() { "" } else { " " };
     Refusal::new(Tool::Ab, format!("-{key}{space}{value}: {problem}")).hint(hint)
 }
 
-/// ab reads `10k` as 10, and what is no number as none.
+/// ab reads `10k` as 10, and an invalid number as 0.
 fn number_of(key: char, value: &str, least: u64) -> Result<u64, Refusal> {
     let read = whole(value).filter(|&number| number >= least);
     let refused = || Refusal::new(Tool::Ab, format!("-{key} {value:?} is no whole number from {least}"));

@@ -1,4 +1,5 @@
-//! autocannon, tables and JSON. Its text has only rounded counts; its rates are means of samples, one a second.
+//! autocannon, tables and JSON. Its text has only rounded counts. Its rates are means of samples, one per
+//! second.
 
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use crate::draft::{Draft, Taken, keep};
 use crate::number::{self, Lone};
 use crate::run::Run;
 
-/// What autocannon prints.
+/// autocannon's output and flags.
 pub static AUTOCANNON: Row = Row {
     flags: &[
         (&["c", "connections"], Meaning::Connections),
@@ -30,9 +31,9 @@ pub static AUTOCANNON: Row = Row {
 
 fn begins(text: &str) -> Option<Beginning> {
     match text {
-        // It prints no figures of a warm-up: that is no run that was cut off.
+        // It prints no figures of a warm-up, which is not a truncated run.
         _ if text.starts_with("Running ") && text.contains(" warmup @ ") => Beginning::FIRST_OF_SEVERAL,
-        // Of `Running 10s test @ …` the line after it tells whether it is wrk's.
+        // For `Running 10s test @ …`, the line after it shows whether it is wrk's.
         _ if text.starts_with("Running ") && text.contains(" @ ") && !text.contains(" test @ ") => {
             Beginning::FIRST
         }
@@ -49,7 +50,7 @@ fn is_table(text: &str) -> bool {
     matches!(cells.first(), Some(&("Stat" | "Latency" | "Req/Sec" | "Bytes/Sec"))) && cells.len() >= 4
 }
 
-/// Both begin with `Running 10s test @ …`; the line after it tells.
+/// Both begin with `Running 10s test @ …`. The line after it distinguishes them.
 pub fn instead_of_wrk(text: &str, draft: &mut Draft) -> Option<Taken> {
     if draft.run.load.threads.is_some() || draft.run.has_figures() {
         return None;
@@ -75,7 +76,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     let words: Vec<&str> = text.split_whitespace().collect();
     let failures = &mut draft.run.failures;
     match words.as_slice() {
-        // These counts are exact, and printed only where there are failures.
+        // These counts are exact, and printed only if there are failures.
         [_, "2xx", "responses,", ..] if draft.run.duration_s.is_some() => return Taken::Again,
         [good, "2xx", "responses,", bad, "non", "2xx", "responses"] => {
             failures.status = number::whole(bad);
@@ -116,7 +117,7 @@ fn cells(text: &str) -> Vec<&str> {
     text.trim_matches('│').split('│').map(str::trim).collect()
 }
 
-/// Cells by the names of their columns, because versions differ in which there are.
+/// Reads cells by the names of their columns, because versions have different ones.
 fn row(cells: &[&str], draft: &mut Draft) -> Taken {
     let Some((name, values)) = cells.split_first() else { return Taken::Foreign };
     match *name {

@@ -1,11 +1,12 @@
-//! h2load, of nghttp2. Of times it tells minimum, maximum, mean and deviation; later versions median, p95 and p99 too.
+//! h2load, of nghttp2. It prints minimum, maximum, mean and deviation of times. Later versions also print
+//! median, p95 and p99.
 
 use super::{Beginning, Meaning, Row, Tool, between, named_counts, starts, usual};
 use crate::draft::{Draft, Taken, add, keep};
 use crate::number::{self, Lone};
 use crate::run::Run;
 
-/// What h2load prints.
+/// h2load's output and flags.
 pub static H2LOAD: Row = Row {
     flags: &[
         (&["c", "clients"], Meaning::Connections),
@@ -38,14 +39,14 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         "requests" => requests(value, draft),
         "status codes" => draft.whole = true,
         "traffic" => {
-            // `traffic: 1.15MB (1202030) total, …`: the exact count stands in brackets.
+            // `traffic: 1.15MB (1202030) total, …`: the exact count is in brackets.
             let exact = between(value, "(", ")").and_then(|count| number::figure(count, Lone::Thousands));
             let rounded = || words.first().and_then(|size| number::bytes(size, 1024.0));
             draft.run.bytes = exact.or_else(rounded);
         }
         // min, max, mean, sd
         "time for request" => draft.moments(us(2), us(3), us(1)),
-        // Of later versions: min, max, median, p95, p99, mean, sd
+        // Later versions: min, max, median, p95, p99, mean, sd
         "request" => {
             draft.moments(us(5), us(6), us(1));
             for (percent, at) in [(50.0, 2), (95.0, 3), (99.0, 4)] {
@@ -61,7 +62,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
 }
 
 fn plain(text: &str, draft: &mut Draft) -> Taken {
-    // `spawning thread #0: 16 total client(s). 1000 total requests`, one line for each thread.
+    // `spawning thread #0: 16 total client(s). 1000 total requests`, one line per thread.
     if text.starts_with("spawning thread") {
         add(&mut draft.run.load.threads, 1);
         if let Some(clients) = between(text, ": ", " total client(s)").and_then(number::whole) {
@@ -92,8 +93,9 @@ fn finished(rest: &str, draft: &mut Draft) -> Taken {
 fn requests(value: &str, draft: &mut Draft) {
     let count = |wanted: &str| named_counts(value, true).find(|(name, _)| *name == wanted)?.1;
     let (errored, timeouts) = (count("errored"), count("timeout"));
-    // Failed are statuses and errors together. Errors are streams that were reset, which are among those done, and what was
-    // given up with its connection, which is not; what timed out is among the latter.
+    // Failed are statuses and errors together. Errors are streams that were reset, which are included in
+    // those done, and those abandoned with their connection, which are not. Timeouts are included in the
+    // latter.
     let bad = count("failed").zip(errored).map(|(failed, errored)| failed.saturating_sub(errored));
     let responses = count("succeeded").zip(bad).map(|(good, bad)| good.saturating_add(bad));
     let Run { requests, failures, .. } = &mut draft.run;

@@ -1,5 +1,6 @@
-//! hey, and oha, which prints the same in other units. Requests per second of both count failures too, those of oha also requests that
-//! the end of the run cut off. hey prints neither address nor connections; oha writes JSON as well.
+//! hey, and oha, which prints the same in other units. Requests per second of both include failures. For oha
+//! they also include requests that the end of the run interrupted. hey prints neither address nor
+//! connections. oha also writes JSON.
 
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use crate::draft::{Draft, Part, Taken, add, keep};
 use crate::number::{self, Lone};
 use crate::run::Run;
 
-/// What hey prints.
+/// hey's output and flags.
 pub static HEY: Row = Row {
     flags: &[
         (&["c"], Meaning::Connections),
@@ -28,7 +29,7 @@ pub static HEY: Row = Row {
     ..usual(Tool::Hey, "hey", |text| Beginning::FIRST_OF_SEVERAL.filter(|_| text == "Summary:"), take)
 };
 
-/// What oha prints. `Summary:` is hey's too, and the line after it tells.
+/// oha's output and flags. `Summary:` is hey's too, and the line after it distinguishes them.
 pub static OHA: Row = Row {
     flags: &[
         (&["c"], Meaning::Connections),
@@ -47,7 +48,7 @@ pub static OHA: Row = Row {
     ..usual(Tool::Oha, "oha", |text| Beginning::LATER.filter(|_| text.starts_with("Success rate:")), take)
 };
 
-/// What oha says of requests under way when `-z` ends; they are no fault of the service.
+/// oha's message for requests in flight when `-z` ends, which are no fault of the service.
 const DEADLINE: &str = "aborted due to deadline";
 
 fn take(text: &str, draft: &mut Draft) -> Taken {
@@ -64,7 +65,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     Taken::Ours
 }
 
-/// Whether a line tells by itself what it is, where its title was left out: `99% in 0.0012 secs`, `[200] 1000 responses`.
+/// Whether a line is recognisable without its title: `99% in 0.0012 secs`, `[200] 1000 responses`.
 fn is_listed(text: &str) -> bool {
     text.contains("% in ") || (text.starts_with('[') && text.ends_with(" responses"))
 }
@@ -119,7 +120,7 @@ fn listed(text: &str, draft: &mut Draft) -> Taken {
     Taken::Ours
 }
 
-/// Responses of a status. Redirects are followed, so what is left of 3xx is a response like another.
+/// Responses of a status. Redirects are followed, so a remaining 3xx is an ordinary response.
 fn status(code: &str, responses: u64, draft: &mut Draft) {
     add(&mut draft.run.requests, responses);
     add(&mut draft.run.failures.status, if code.starts_with(['2', '3']) { 0 } else { responses });
@@ -127,19 +128,19 @@ fn status(code: &str, responses: u64, draft: &mut Draft) {
 
 /// A failure by its cause, in the words of Go's HTTP client or of oha's.
 fn error(count: u64, cause: &str, draft: &mut Draft) {
-    // Counted in requests/s all the same.
+    // Also counted in requests/s.
     add(&mut draft.run.requests, count);
     if draft.run.tool == Tool::Oha && cause.contains(DEADLINE) {
         return;
     }
     let failures = &mut draft.run.failures;
-    // Behind `Get "http://127.0.0.1/timeout"`, which says nothing of it.
+    // Skips `Get "http://127.0.0.1/timeout"`, which does not describe the cause.
     let why = cause.split_once("\": ").map_or(cause, |(_, why)| why);
     let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
     let kind = match () {
         () if says(&["Timeout", "timeout", "deadline exceeded", "timed out"]) => &mut failures.timeouts,
         () if says(&["dial ", "refused"]) => &mut failures.connect,
-        // Before what connections are called in: `connection reset by peer`.
+        // Checked before messages that contain "connection", because of `connection reset by peer`.
         () if says(&["reset", "read ", "EOF"]) => &mut failures.read,
         () if says(&["Connection closed before", "connect"]) => &mut failures.connect,
         () if says(&["write ", "broken pipe"]) => &mut failures.write,

@@ -1,6 +1,8 @@
-//! k6: the summary at its end, old and new layout, and its two JSON forms (`--summary-export`, `handleSummary`).
+//! k6: the summary at its end, old and new layout, and its two JSON forms (`--summary-export`,
+//! `handleSummary`).
 //!
-//! Metrics of scenarios, groups and thresholds of one's own are not read, nor rates and lengths of several scenarios.
+//! Metrics of single scenarios, groups and custom thresholds are not parsed, nor rates and durations of
+//! several scenarios.
 
 use serde_json::Value;
 
@@ -9,7 +11,7 @@ use crate::draft::{Draft, Part, Taken, keep};
 use crate::number;
 use crate::run::Run;
 
-/// What k6 prints.
+/// k6's output and flags.
 pub static K6: Row = Row {
     flags: &[(&["u", "vus"], Meaning::Connections), (&["d", "duration"], Meaning::Duration)],
     verbs: &["run"],
@@ -20,7 +22,7 @@ pub static K6: Row = Row {
     ..usual(Tool::K6, "k6", begins, take)
 };
 
-/// Title of the part about all scenarios together; those about each follow it.
+/// Title of the part about all scenarios together. The parts about each scenario follow it.
 const WHOLE: &str = "█ TOTAL RESULTS";
 
 fn begins(text: &str) -> Option<Beginning> {
@@ -31,7 +33,7 @@ fn begins(text: &str) -> Option<Beginning> {
     }
 }
 
-/// `http_reqs......................: 180    4.36938/s`, the mark of a threshold before it or not.
+/// `http_reqs......................: 180    4.36938/s`, with or without the mark of a threshold.
 fn is_metric(text: &str) -> bool {
     metric(text).is_some_and(|(name, _)| {
         matches!(name, "http_reqs" | "http_req_duration" | "http_req_failed" | "dropped_iterations")
@@ -63,7 +65,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     let run = &mut draft.run;
     match name {
         "http_reqs" => {
-            // Wrapped behind a blank within the count, it is none.
+            // A count wrapped at a blank within it is ignored.
             let Some(rate) = words.get(1).and_then(|word| word.strip_suffix("/s")) else {
                 return Taken::Ours;
             };
@@ -79,7 +81,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         "http_req_duration" if run.latency.mean_us.is_some() => return Taken::Again,
         "http_req_duration" => durations(&words, draft),
         "http_req_failed" => run.failures.status = failed(&words),
-        // Before the rate in some versions, behind it in others.
+        // Before the rate in some versions, after it in others.
         "dropped_iterations" if run.unsent.is_some() => return Taken::Again,
         "dropped_iterations" => run.unsent = number::whole(first),
         "vus_max" => run.load.connections = number::whole(first).or(run.load.connections),
@@ -111,7 +113,8 @@ fn durations(words: &[&str], draft: &mut Draft) {
     draft.moments(mean, None, max);
 }
 
-/// `0.00%  ✓ 0  ✗ 180` before version 1, `0.00%  0 out of 45` since. Of a rate of failures, ✓ counts the failures.
+/// `0.00%  ✓ 0  ✗ 180` before version 1, `0.00%  0 out of 45` since. In a rate of failures, ✓ counts the
+/// failures.
 fn failed(words: &[&str]) -> Option<u64> {
     match words {
         [_, "✓", count, "✗", ..] | [_, count, "out", "of", ..] => number::whole(count),
@@ -120,9 +123,9 @@ fn failed(words: &[&str]) -> Option<u64> {
     }
 }
 
-/// Lines of the summary and of its progress that hold no figure we read.
+/// Lines of the summary and of its progress without a parsed figure.
 fn other(text: &str, draft: &mut Draft) -> Taken {
-    // The duration that stands behind it includes the time to end gracefully; what the load lasts is told below.
+    // The following duration includes the graceful stop. The duration of the load is printed below.
     if let Some((before, _)) = text.split_once(" max VUs, ") {
         let count = before.rsplit(' ').next().and_then(number::whole);
         keep(&mut draft.run.load.connections, count);
@@ -163,7 +166,7 @@ fn from_json(value: &Value) -> Option<Run> {
     let metrics = value.get("metrics")?;
     metrics.get("http_reqs")?;
     let mut draft = Draft::new(Tool::K6);
-    // `handleSummary` puts the figures one level deeper than `--summary-export`.
+    // `handleSummary` nests the figures one level deeper than `--summary-export`.
     let figure = |metric: &str, key: &str| {
         at(metrics, &[metric, "values", key]).or_else(|| at(metrics, &[metric, key]))
     };

@@ -1,4 +1,4 @@
-//! vegeta's report, text and JSON. It sends at a rate, so its latencies are those of an open loop.
+//! vegeta's report, text and JSON. It sends at a rate, so its latencies are open-loop ones.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::draft::{Draft, Taken, keep};
 use crate::number;
 use crate::run::Run;
 
-/// What vegeta prints.
+/// vegeta's output and flags.
 pub static VEGETA: Row = Row {
     flags: &[
         (&["rate"], Meaning::Rate),
@@ -19,7 +19,7 @@ pub static VEGETA: Row = Row {
     verbs: &["attack", "report"],
     reads_pipe: true,
     sends_accept_encoding: true,
-    // Go's client asks for gzip by itself and counts what it has unpacked.
+    // Go's client requests gzip by default and counts decoded bytes.
     counts_unpacked_bytes: true,
     counts_timeouts: true,
     rate_of: RateOf::Successes,
@@ -37,7 +37,8 @@ fn begins(text: &str) -> Option<Beginning> {
     }
 }
 
-/// `Requests      [total, rate, throughput]  1200, 120.00, 65.87`: names in brackets, figures in their order.
+/// `Requests      [total, rate, throughput]  1200, 120.00, 65.87`: names in brackets, figures in the same
+/// order.
 fn take(text: &str, draft: &mut Draft) -> Taken {
     if text.starts_with("Error Set:") {
         draft.whole = true;
@@ -81,7 +82,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     Taken::Ours
 }
 
-/// Responses by status; 0 stands for requests without one.
+/// Responses by status. 0 stands for requests without one.
 fn statuses<'t>(counts: impl Iterator<Item = (&'t str, u64)>, draft: &mut Draft) {
     let (mut status, mut other) = (0_u64, 0_u64);
     for (code, count) in counts {

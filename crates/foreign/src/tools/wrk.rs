@@ -1,4 +1,4 @@
-//! wrk 3 and 4, and wrk2, which prints the same and more. wrk counts a response that took longer than its limit as a
+//! wrk 3 and 4, and wrk2, which prints the same and more. wrk counts a response that exceeded its limit as a
 //! timeout *and* as a request.
 
 use model::quantity::many as nouns;
@@ -13,10 +13,10 @@ use crate::compatibility::{
 use crate::draft::{Draft, Part, Taken};
 use crate::number::{self, Lone};
 
-/// What wrk prints, and what its command lines mean.
+/// wrk's output and command lines.
 pub static WRK: Row =
     Row { translate: Some((|given| translate(Tool::Wrk, given), EXAMPLE_WRK)), ..wrk(Tool::Wrk, "wrk") };
-/// The same of wrk2.
+/// The same for wrk2.
 pub static WRK2: Row = Row {
     prints_as: Some(Tool::Wrk),
     translate: Some((|given| translate(Tool::Wrk2, given), EXAMPLE_WRK2)),
@@ -67,7 +67,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     if (text.contains(" test @ ") && is_start(text, draft)) || is_corrected(text, draft) {
         return Taken::Ours;
     }
-    // Behind the rate comes nothing but the transfer: of several runs somebody may have kept a few lines each.
+    // Only the transfer follows the rate. Users may have pasted a few lines each of several runs.
     if draft.run.requests_per_s.is_some() && begins(text).is_some() {
         return Taken::Again;
     }
@@ -97,7 +97,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     Taken::Ours
 }
 
-/// The last line. Lines about failures come before it, and only where there are any.
+/// The last line. Lines about failures come before it, and only if there are any.
 fn ended(draft: &mut Draft) {
     draft.whole = true;
     if draft.run.requests.is_some() {
@@ -106,11 +106,11 @@ fn ended(draft: &mut Draft) {
     }
 }
 
-/// What only wrk2 prints.
+/// Handles lines that only wrk2 prints.
 fn is_corrected(text: &str, draft: &mut Draft) -> bool {
     if text.starts_with("Thread calibration:") || text.contains("(HdrHistogram - ") {
         draft.run.tool = Tool::Wrk2;
-        // The second distribution is the one that leaves out waiting.
+        // The second distribution is the one that excludes waiting.
         draft.part = if text.contains("- Recorded") { Part::Quantiles } else { Part::Skipped };
         return true;
     }
@@ -145,7 +145,7 @@ fn sockets(text: &str, draft: &mut Draft) {
     }
 }
 
-/// Command lines that are understood, for hints.
+/// Valid command lines, for hints.
 const EXAMPLE_WRK: &str = "-t2 -c64 -d30s http://127.0.0.1:3000/";
 const EXAMPLE_WRK2: &str = "-t2 -c64 -d30s -R1000 http://127.0.0.1:3000/";
 
@@ -166,7 +166,7 @@ const GRAMMAR_LONG: &[(&str, char)] = &[
     ("help", 'h'),
 ];
 
-/// wrk2 calibrates itself for so long, and forgets what it measured meanwhile.
+/// wrk2's calibration time, whose measurements it discards.
 const CALIBRATION_S: u64 = 10;
 
 /// A checked command line.
@@ -177,16 +177,16 @@ struct Asked<'a> {
     connections: u64,
     duration_s: u64,
     timeout_s: u64,
-    /// Requests per second; wrk2 only, and required there.
+    /// Requests per second. Only for wrk2, where it is required.
     rate: Option<u64>,
     url: &'a str,
 }
 
-/// What a command line of wrk or wrk2 means here.
+/// Translates a command line of wrk or wrk2.
 fn translate(tool: Tool, arguments: &[String]) -> Result<Translation, Refusal> {
     let grammar = if tool == Tool::Wrk2 { GRAMMAR_WRK2 } else { GRAMMAR_WRK };
     let given = getopt(&grammar, arguments).map_err(|problem| unknown(tool, &problem))?;
-    // What follows the URL is for scripts.
+    // Arguments after the URL are for scripts.
     let url = given.plain.first().map_or("", String::as_str);
     let (threads, connections, duration_s, timeout_s) = (2, 10, 10, 2);
     let mut asked =
@@ -219,7 +219,7 @@ impl Asked<'_> {
             'R' => self.rate = Some(number(COUNT, metric(value))?),
             's' => return refused(format!("-s {value}: Lua scripts cannot be run"), SCRIPTS),
             'h' => return refused("its help is its own".to_owned(), "proofload load --help has ours"),
-            // The rest is looked for where it is needed; its version belongs to no result of ours.
+            // Other options are evaluated where needed. The version is not part of our results.
             _ => {}
         }
         Ok(())
@@ -261,7 +261,7 @@ impl Asked<'_> {
         translation.flag(self.url);
     }
 
-    /// How what is sent differs.
+    /// Differences in the sent requests.
     fn sent(&self) -> [(bool, When, String); 2] {
         let (tool, threads, connections) = (self.tool.name(), self.threads, self.connections);
         let opened = connections - connections % threads;
@@ -285,7 +285,7 @@ impl Asked<'_> {
                 "-H {line:?} is sent. {tool} leaves it out, for it wants a space after the colon."
             )),
         });
-        // Letter for letter, as wrk compares them.
+        // Case-sensitive, as wrk compares them.
         let names = self.given.values('H').filter_map(|line| line.split_once(':')).map(|(name, _)| name);
         let names: Vec<&str> = names.collect();
         let mut places = names.iter().enumerate();
@@ -296,7 +296,7 @@ impl Asked<'_> {
         odd.chain(twice).chain(agent).map(|text| (true, When::Always, text)).collect()
     }
 
-    /// How responses are counted, and what becomes of latencies.
+    /// Differences in counting responses and latencies.
     fn counted(&self) -> Vec<(bool, When, String)> {
         let tool = self.tool.name();
         let (wrk, wrk2) = (self.tool == Tool::Wrk, self.tool == Tool::Wrk2);

@@ -1,4 +1,5 @@
-//! Access logs as Apache and nginx write them unless told otherwise: common, combined, and what has more fields around these.
+//! Access logs in the default formats of Apache and nginx: common, combined, and formats with additional
+//! fields.
 //!
 //! ```text
 //! 127.0.0.1 - - [25/Nov/2026:13:27:25 +0000] "GET /item/7?page=2 HTTP/1.1" 200 512 "-" "curl/8.5"
@@ -8,7 +9,7 @@ use super::{Asked, request_line};
 
 pub(super) fn asked(line: &str) -> Option<Asked> {
     let mut rest = line;
-    // Fields of one's own may stand in quotes before the request.
+    // Additional quoted fields may precede the request.
     loop {
         let (_, after) = rest.split_once('"')?;
         let end = closing_quote(after)?;
@@ -17,7 +18,8 @@ pub(super) fn asked(line: &str) -> Option<Asked> {
             let time = line.split_once('[').and_then(|(_, after)| after.split_once(']'));
             return Some(Asked {
                 method: method.to_owned(),
-                // nginx and Apache write as \xNN what is no plain text, nginx a quote and a backslash too.
+                // nginx and Apache write bytes outside plain text as \xNN, nginx also a quote and a
+                // backslash.
                 target: target.replace("\\x", "%"),
                 status: rest.split_whitespace().next().and_then(|status| status.parse().ok()),
                 at_s: time.and_then(|(time, _)| at_s(time)),
@@ -27,7 +29,7 @@ pub(super) fn asked(line: &str) -> Option<Asked> {
     }
 }
 
-/// Where a text in quotes ends.
+/// The end of a text in quotes.
 fn closing_quote(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().position(|byte| {

@@ -1,6 +1,8 @@
-//! HAR 1.2: what a browser sent, as its developer tools, Playwright and proxies save it (<http://www.softwareishard.com/blog/har-12-spec/>).
+//! HAR 1.2: requests of a browser, as saved by its developer tools, Playwright and proxies
+//! (<http://www.softwareishard.com/blog/har-12-spec/>).
 //!
-//! One JSON document with the bodies of all responses. Of those nothing is kept, and of each entry four short fields.
+//! One JSON document that includes the bodies of all responses. Bodies are not stored, and each entry has
+//! four short fields.
 
 use std::io::{self, BufRead, Read};
 
@@ -8,7 +10,7 @@ use serde::Deserialize;
 
 use super::{Asked, Entry, instant, is_method, parts};
 
-/// Longer ones are given up: a browser does not write such.
+/// Larger files are rejected. No browser writes them.
 const BYTES_MAX: u64 = 4 << 30;
 
 #[derive(Deserialize)]
@@ -47,7 +49,7 @@ pub(super) fn read(source: &mut dyn BufRead, tell: &mut dyn FnMut(Entry<'_>)) ->
         let asked = parts(&url).filter(|_| is_method(&method)).map(|(origin, target)| Asked {
             method,
             target: if target.starts_with('/') { target.to_owned() } else { format!("/{target}") },
-            // 0 where none came.
+            // 0 if there was none.
             status: response
                 .and_then(|response| u16::try_from(response.status).ok())
                 .filter(|status| *status > 0),

@@ -1,21 +1,22 @@
-//! Access logs with a JSON object in each line, by the names that servers and loggers give their fields: nginx's variables, Caddy, Traefik,
-//! Envoy, pino and morgan in Node.js, Google's load balancers.
+//! Access logs with a JSON object per line, by the field names of servers and loggers: nginx's variables,
+//! Caddy, Traefik, Envoy, pino and morgan in Node.js, Google's load balancers.
 
 use serde_json::Value;
 
 use super::{Asked, instant, is_method, parts, request_line};
 
-/// Objects within the line that may have the fields.
+/// Nested objects that may contain the fields.
 const WITHIN: [&str; 5] = ["request", "req", "httpRequest", "response", "res"];
 const METHOD: [&str; 5] = ["method", "request_method", "requestMethod", "RequestMethod", "verb"];
-/// Those with the query before those that may be without.
+/// Names with the query come before those that may lack it.
 const TARGET: [&str; 7] = ["request_uri", "requestUrl", "RequestPath", "url", "uri", "path", "target"];
 const QUERY: [&str; 3] = ["args", "query_string", "query"];
 const STATUS: [&str; 6] =
     ["status", "statusCode", "status_code", "response_code", "responseStatus", "DownstreamStatus"];
 const TIME: [&str; 8] =
     ["time", "ts", "timestamp", "@timestamp", "time_iso8601", "msec", "StartUTC", "start_time"];
-/// Seconds since 1970 are fewer for millennia, and milliseconds have been more since 1973, as have shorter units.
+/// Seconds since 1970 stay below this for millennia. Milliseconds and shorter units have exceeded it since
+/// 1973.
 const SECONDS_MAX: f64 = 1e11;
 
 pub(super) fn asked(line: &str) -> Option<Asked> {
@@ -37,12 +38,12 @@ pub(super) fn asked(line: &str) -> Option<Asked> {
     Some(Asked { method: method.to_owned(), target, status, at_s, origin: None })
 }
 
-/// Seconds of so many of them, or of milli-, micro- or nanoseconds.
+/// Converts seconds, or milli-, micro- or nanoseconds, to seconds.
 fn seconds(number: f64) -> f64 {
     (0..3).fold(number, |number, _| if number > SECONDS_MAX { number / 1e3 } else { number })
 }
 
-/// A number, also where it stands in quotes.
+/// A number, possibly in quotes.
 fn number(value: &Value) -> Option<f64> {
     let number = value.as_f64().or_else(|| value.as_str()?.parse().ok())?;
     number.is_finite().then_some(number)

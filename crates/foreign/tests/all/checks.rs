@@ -3,7 +3,7 @@
 use crate::{audit, unnamed, wrk};
 use model::{Code, Grade};
 
-/// The grades that a check gives on a text.
+/// The grades that a check gives for a text.
 fn grades(text: &str, check: &str) -> Vec<Grade> {
     let audit = audit("notes.md", text.as_bytes());
     audit.findings.iter().filter(|found| found.check.code() == check).map(|found| found.grade).collect()
@@ -21,7 +21,7 @@ fn failures_void_above_one_in_a_thousand() {
         assert_eq!(with(99), [Grade::Warning], "{check}");
         assert_eq!(with(0), [], "{check}");
     }
-    // One side's many failures do not void the other's few.
+    // Many failures of one side do not void the few of the other.
     let line = "  Non-2xx or 3xx responses: ";
     let both =
         wrk("a", 100_000, 500, &format!("{line}5000\n")) + &wrk("b", 100_000, 500, &format!("{line}5\n"));
@@ -34,14 +34,14 @@ fn compression_is_missed_only_where_it_is_missing() {
         |with: u64, name: &str| wrk("no compression", 20_000, 134_000, "") + &wrk(name, 20_000, with, "");
     assert_eq!(grades(&pair(134_300, "gzip"), "no_compression"), [Grade::Invalid]);
     assert_eq!(grades(&pair(21_000, "gzip"), "no_compression"), []);
-    // Nothing says that it was to be compressed.
+    // No text mentions compression.
     assert_eq!(grades(&pair(134_300, "cluster"), "no_compression"), []);
     let prose = "We switched on gzip in the second run.\n".to_owned();
     let silent = wrk("before", 20_000, 134_000, "") + &wrk("after", 20_000, 134_100, "");
     assert_eq!(grades(&(prose.clone() + &silent), "no_compression"), [Grade::Warning]);
     assert_eq!(grades(&silent, "no_compression"), []);
     let asked = "`wrk -t2 -c64 -d30s -H 'Accept-Encoding: gzip' http://192.0.2.7/items`\n";
-    // The request asked, and nothing is known of the rest.
+    // The request asked for it, and nothing is known of the rest.
     assert_eq!(grades(&(prose + asked + &silent), "no_compression"), []);
 }
 
@@ -88,7 +88,7 @@ fn rates_lengths_and_sums() {
 #[test]
 fn what_got_no_response_is_throughput_where_the_tool_counts_it() {
     let all = include_str!("../corpus/tools/hey-0.1.5-timeouts.txt");
-    // As many responses again, in the same time.
+    // The same number of responses again, in the same time.
     let title = "Status code distribution:\n";
     let half = all.replace("3.9647", "7.9294").replace(title, &format!("{title}  [200]\t8 responses\n"));
     for text in [all, half.as_str()] {
@@ -125,7 +125,7 @@ fn scenarios_in_k6s_full_summary_are_no_runs_of_their_own() {
     let http = &whole[whole.find("    HTTP\n").unwrap()..whole.find("    EXECUTION\n").unwrap()];
     let end = "\nrunning (02.0s), 0/5";
     let full = whole.replacen(end, &format!("\n  █ SCENARIO: default\n\n{http}{end}"), 1);
-    // The second as it comes without its beginning.
+    // The second is pasted without its beginning.
     let both = full.clone() + &full[full.find("  █ TOTAL").unwrap()..];
     let audit = audit("notes.md", both.as_bytes());
     assert_eq!(audit.runs.iter().map(|run| run.requests).collect::<Vec<_>>(), [Some(14_194); 2]);
@@ -187,7 +187,7 @@ fn runs_that_a_line_between_them_tells_apart_are_not_pooled() {
     assert_eq!(labels("without the cache", "with the cache").len(), 2);
     assert_eq!(labels("first run", "second run").len(), 1);
     assert_eq!(labels("", "").len(), 1);
-    // Of one rate they are repeats, of two they are not.
+    // With one rate they are repeats, with two they are not.
     let vegeta = include_str!("../corpus/by-hand/vegeta-6-rate.txt");
     let labels = |other: &str| {
         let text = vegeta.to_owned() + &vegeta.replace("120.00", other);

@@ -1,4 +1,4 @@
-//! Command lines of other tools, as people have them, and what they become.
+//! Typical command lines of other tools, and their translations.
 
 use proofload_foreign::{Came, Tool, Translation};
 
@@ -15,7 +15,7 @@ fn translated(tool: Tool, line: &str) -> Translation {
     tool.translate(&words(line)).unwrap_or_else(|refusal| panic!("{line}: {refusal:?}"))
 }
 
-/// The differences that are told of a run without trouble.
+/// The differences that are reported for a run without failures.
 fn told(tool: Tool, line: &str, came: &Came) -> String {
     let differences = translated(tool, line).differences;
     let told = differences.iter().filter(|difference| difference.when.met(came));
@@ -43,7 +43,7 @@ fn command_lines_become_ours() {
     }
     let wrk2 = shown(&translated(Tool::Wrk2, "-t2 -c100 -d30s -R2k -U -B u").arguments);
     assert_eq!(wrk2, "-t 2 -c 100 -d 30s --rate 2000 --arrivals constant --timeout 2s --latency u");
-    // Of ab: what comes before the header that each has, and behind it if that is not the URL alone.
+    // For ab: the part before the header that each has, and the part after it if that is not only the URL.
     for (theirs, before, behind) in [
         ("u", "-n 1 -c 1 --timeout 30s --no-keepalive --latency", ""),
         ("-k -n 10000 -c 50 u", "-n 10000 -c 50 --timeout 30s --latency", ""),
@@ -106,7 +106,7 @@ fn what_a_tool_or_we_cannot_do_is_refused_by_name() {
         ("-e out.csv u", "--json"),
         ("-V u", "proofload --version"),
     ];
-    // wrk2 does not run without a rate.
+    // wrk2 requires a rate.
     for (tool, table) in
         [(Tool::Wrk, wrk.as_slice()), (Tool::Ab, ab.as_slice()), (Tool::Wrk2, [("u", "-R")].as_slice())]
     {

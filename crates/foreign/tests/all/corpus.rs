@@ -1,4 +1,4 @@
-//! Output that the real tools printed is read whole, with the figures that the service and the flags fix beforehand.
+//! Real output of the tools is parsed completely, with the figures given by the service and the flags.
 
 use std::fs;
 
@@ -83,7 +83,7 @@ fn plain(name: &str, run: &Run) {
 
 #[test]
 fn one_value_is_the_same_in_text_and_in_json_of_a_tool() {
-    // Text and JSON of one and the same run, which only some tools give.
+    // Text and JSON of the same run, which only some tools provide.
     for (text, json) in [
         ("by-hand/vegeta-12-plain.txt", "by-hand/vegeta-12-plain.json"),
         ("tools/k6-0.49.0-plain.txt", "tools/k6-0.49.0-plain.json"),
@@ -110,7 +110,7 @@ fn what_terminals_editors_and_systems_do_to_a_file_changes_nothing() {
         let units = std::iter::once(0xFEFF).chain(text.encode_utf16());
         let utf16: Vec<u8> = units.flat_map(u16::to_le_bytes).collect();
         assert_eq!(read(&name, &utf16), plain, "{name}, UTF-16");
-        // However the file is cut into pieces.
+        // Regardless of how the file is split.
         let mut reader = Reader::new(&name);
         bytes.chunks(7).for_each(|piece| reader.feed(piece));
         assert_eq!(Audit::of(vec![reader.finish()]).runs, plain, "{name}, in pieces");

@@ -1,4 +1,4 @@
-//! No input makes the readers panic, hang or take memory without bound; none invents a run.
+//! No input makes the readers panic, hang or use unlimited memory, and none invents a run.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::{audit, written};
 
-/// Everything that follows from a text: findings, and each comparison that can be asked for.
+/// All results of a text: findings, and each possible comparison.
 fn everything(bytes: &[u8]) -> Audit {
     let audit = audit("input", bytes);
     for candidate in 0..audit.groups.len().min(8) {
@@ -40,7 +40,7 @@ static PRINTED: LazyLock<Vec<String>> = LazyLock::new(|| {
     pieces
 });
 
-/// What tools print, numbers of all kinds, and what people and terminals put between.
+/// Tool output, numbers of all kinds, and the decorations of people and terminals.
 fn piece() -> impl Strategy<Value = String> {
     let signs = [
         "{", "}", "\"", "\\", "[", "]", "\n", "\n\n", "\r", "\t", "\x1b", "\0", "> ", "| ", "é", "…",
@@ -111,13 +111,13 @@ fn long_lines_and_many_runs_are_bounded() {
     for _ in 0..RUNS_MAX + 5 {
         reader.feed(run);
     }
-    // One line of many times what is kept of one, of the worst kind: JSON that never ends.
+    // One line of many times the maximum length, of the worst kind: JSON that never ends.
     reader.feed(b"{\"latency\":\"");
     for _ in 0..64 {
         reader.feed(&vec![b'{'; LINE_BYTES_MAX / 8]);
     }
     reader.feed(b"\n");
-    // Lines that take their length squared if each beginning is followed to the end.
+    // Lines that take quadratic time if each sequence start is followed to the end.
     let marks = ["[", "\x1b]", "\x1b[", "\r", "> ", "| ", "**", "{\"", "{} ", "[[{\"a\":"];
     for begins in marks.into_iter().chain(["$ wrk -", "1 ", "\u{202f}1"]) {
         reader.feed(begins.repeat(LINE_BYTES_MAX / begins.len()).as_bytes());

@@ -1,4 +1,4 @@
-//! Runs of different things are never taken for repeats, whatever people write, type and paste around them.
+//! Runs of different things are never merged as repeats, regardless of the text around them.
 
 use model::Grade;
 use proofload_foreign::{Audit, Reader, Sides, compare, pick};
@@ -9,7 +9,7 @@ fn labels(audit: &Audit) -> Vec<&str> {
     audit.groups.iter().map(|group| group.label.as_str()).collect()
 }
 
-/// The labels of two runs with this before each.
+/// The labels of two runs with this text before each.
 fn between(one: &str, other: &str) -> Vec<String> {
     let text = format!("{one}\n{}\n{other}\n{}", unnamed(100_000), unnamed(140_000));
     labels(&audit("notes.txt", text.as_bytes())).into_iter().map(str::to_owned).collect()
@@ -50,7 +50,7 @@ fn what_the_load_generator_was_asked_for_tells_runs_apart() {
     assert_eq!(between(&asked("-H 'Connection: close'"), WRK).len(), 2);
     assert_eq!(between(WRK, WRK).len(), 1);
     assert_eq!(between(&asked("# warm-up"), WRK).len(), 2);
-    // In a loop a variable tells the turns apart, and a mere number does not.
+    // In a loop, a variable distinguishes the turns, and a plain count does not.
     let looped =
         |load: &str| between(&format!("$ for c in 50 500; do {load} http://192.0.2.7/items; done"), "");
     assert_eq!(
@@ -86,7 +86,7 @@ fn headings_of_any_form_tell_runs_apart() {
     ] {
         assert_eq!(between(one, other).len(), 2, "{one}");
     }
-    // Times, and what stands in code, name none.
+    // Times, and code, name no run.
     let time = "real\t0m10.03s\nuser\t0m0.61s\nsys\t0m4.74s";
     assert_eq!(between("# a", &time.replace('4', "5")), ["a"]);
     assert_eq!(between("```js\nserver.listen(3000)\n```", "").len(), 1);
@@ -152,7 +152,7 @@ fn lines_that_were_picked_from_each_run_stay_with_it() {
     let hey = "$ for c in 5 50; do hey -c $c http://a/ | grep -E 'Requests/sec|\\['; done\n  Requests/sec:\t24200.10\n  [200]\t242001 responses\n  \
                Requests/sec:\t34200.10\n  [200]\t42001 responses\n  [503]\t300000 responses\n";
     assert_eq!(figures(hey), [of(24_200.1, Some(0)), of(34_200.1, Some(300_000))]);
-    // What is not given was not measured as zero, and a count that is cut is none.
+    // A missing value is not zero, and a truncated count is ignored.
     let k6 =
         "http_req_duration....: med=122.3ms p(95)=170.12ms p(99)=201.4ms\nhttp_reqs....: 11988  399.41/s\n";
     let audit = audit("notes.txt", k6.as_bytes());
@@ -176,7 +176,14 @@ fn a_fixed_rate_is_no_result_and_one_that_was_not_kept_is_told() {
     };
     let both = audit("notes.md", (side("a", "1.10ms") + &side("b", "9.10ms")).as_bytes());
     let Sides::Invalid { reasons } = compare(&both, 0, 1).unwrap().answer else { panic!("{both:?}") };
-    assert!(reasons.iter().any(|reason| reason.contains("fixed rate")), "{reasons:?}");
+    assert!(
+        reasons.iter().any(|reason| reason.contains("both sides were sent at a fixed rate")),
+        "{reasons:?}"
+    );
+    let closed = side("b", "9.10ms").replace("wrk2 -R2000", "wrk -c64").replace("1998", "7998");
+    let one = audit("notes.md", (side("a", "1.10ms") + &closed).as_bytes());
+    let Sides::Invalid { reasons } = compare(&one, 0, 1).unwrap().answer else { panic!("{one:?}") };
+    assert!(reasons.iter().any(|reason| reason.contains("one side was sent at a fixed rate")), "{reasons:?}");
     let behind = |text: &str| {
         let audit = audit("notes.txt", text.as_bytes());
         audit
@@ -216,7 +223,7 @@ fn a_number_that_is_in_a_name_too_is_no_answer() {
     assert_eq!(pick(&audit("notes.md", text.replace("## 4", "## 3").as_bytes()).groups, "3"), [2]);
     let groups = audit("notes.md", text.replace("## 4", "## 1").as_bytes()).groups;
     assert_eq!(pick(&groups, "1"), [0, 2]);
-    // A label may be a number, and the number of another one; capitals tell two apart where both are typed.
+    // A label may be a number, or the number of another one. Case distinguishes two labels if both are typed.
     let of = |names: [&str; 2]| {
         let text: String = names.map(|name| format!("## {name}\n{}", unnamed(100_000))).concat();
         audit("notes.md", text.as_bytes()).groups

@@ -1,4 +1,4 @@
-//! Other tools: what real output is read as, what follows from it, and what their command lines mean here.
+//! Other tools: parsing of real output, conclusions from it, and translation of their command lines.
 
 mod checks;
 mod compatibility;
@@ -8,19 +8,19 @@ mod labels;
 mod studies;
 mod traffic;
 
-/// A file or a folder of what real programs wrote.
+/// A file or a folder of real programs' output.
 fn written(path: &str) -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(path)
 }
 
-/// What a file of this name and these bytes is read as.
+/// The audit of a file with this name and these bytes.
 fn audit(name: &str, bytes: &[u8]) -> proofload_foreign::Audit {
     let mut reader = proofload_foreign::Reader::new(name);
     reader.feed(bytes);
     proofload_foreign::Audit::of(vec![reader.finish()])
 }
 
-/// A run of wrk on another machine, of 30 s, under a heading, with the lines of failures that are given.
+/// A run of wrk on another machine, of 30 s, under a heading, with the given failure lines.
 fn wrk(label: &str, requests: u64, size: u64, failures: &str) -> String {
     let (rate, bytes) = (requests as f64 / 30.0, requests * size);
     format!(

@@ -1,4 +1,4 @@
-//! Write-ups as people publish them: the finding that voids each is found, with its figures and its lines.
+//! Write-ups as people publish them: the finding that voids each is reported, with its figures and its lines.
 
 use model::{Code, Grade};
 use proofload_foreign::{About, Audit, Check, Found, Sides};
@@ -18,7 +18,7 @@ fn labels(audit: &Audit) -> Vec<&str> {
     audit.groups.iter().map(|group| group.label.as_str()).collect()
 }
 
-/// That a check found so many cases, of which the first begins so.
+/// Asserts that a check found this number of cases, and the start of the first one's evidence.
 fn finds<'a>(audit: &'a Audit, check: &str, grade: Grade, cases: usize, first: &str) -> &'a Found {
     let found = found(audit, check);
     assert_eq!((found.grade, found.cases.len()), (grade, cases), "{found:#?}");
@@ -133,7 +133,7 @@ fn lines_of_few_words_name_runs_where_there_are_no_headings() {
     let (one, other) = (unnamed(210_000), unnamed(240_000));
     let text = format!("Hello all. This is what I got.\n\nBefore\n\n{one}\nAfter the change\n\n{other}");
     assert_eq!(labels(&audit("mail.txt", text.as_bytes())), ["Before", "After the change"]);
-    // What programs print is no heading.
+    // Program output is no heading.
     let wrk = "$ wrk -d30s http://192.0.2.7/items\n";
     let text = format!("$ node server.js\nlistening\n{wrk}{one}ready\n{wrk}{other}");
     assert_eq!(labels(&audit("log.txt", text.as_bytes())), ["node server.js"]);

@@ -1,4 +1,5 @@
-//! What nginx and Chromium really wrote is read as the requests that were really sent, and nothing breaks the readers.
+//! Real logs of nginx and Chromium are parsed into the requests that were sent, and no input breaks the
+//! readers.
 
 use std::fs;
 use std::io::BufReader;
@@ -41,7 +42,7 @@ fn logs_of_nginx_are_the_requests_that_it_got() {
     assert_eq!(told(&kinds), expected);
     assert_eq!((left_out.bad, left_out.bad_first[0].0, left_out.with_token), (1, 4, 1));
     assert_eq!(left_out.by_method, [("POST".to_owned(), 1)].into());
-    // The same by other formats, which nginx escapes otherwise.
+    // The same in other formats, with other escaping by nginx.
     for name in ["nginx-1.22-json.log", "nginx-1.22-json-variables.log"] {
         let (form, kinds, left_out) = read(name, Choice { with_unsafe: true, ..CHOICE });
         assert_eq!(form, "access log of JSON lines");
@@ -86,7 +87,7 @@ fn fields_go_by_the_names_of_other_servers_too() {
         mix.read(&mut line.as_bytes()).unwrap_or_else(|error| panic!("{line}: {error}"));
         assert_eq!(told(&mix.finish(5)), [("/a?b=1", 1, &[200][..])], "{line}");
     }
-    // Two requests that came 99 s apart, in the units that loggers use.
+    // Two requests 99 s apart, in the units that loggers use.
     for unit in [1, 1_000, 1_000_000, 1_000_000_000_u64] {
         let line = |at_s: u64| format!("{{\"ts\":{},\"method\":\"GET\",\"path\":\"/a\"}}\n", at_s * unit);
         let mut mix = Mix::new(CHOICE);
@@ -115,7 +116,7 @@ proptest! {
         let _ = mix.read(&mut bytes.as_slice());
         for kind in mix.finish(100) {
             prop_assert!(kind.path.starts_with('/') && kind.path.bytes().all(|byte| byte.is_ascii_graphic()));
-            // What is in braces is a column and nothing else: {env.NAME} would be a variable of ours.
+            // Braces contain only column names: {env.NAME} would be a variable of ours.
             let named = kind.path.matches(['{', '}']).count();
             prop_assert_eq!(named, if kind.rows.is_empty() { 0 } else { 2 * kind.columns.len() });
             prop_assert!(kind.rows.iter().all(|row| row.len() == kind.columns.len()));

@@ -1,45 +1,49 @@
-//! A machine whose speed changes with time, in seven ways, as a window of load sees it: averaged over the window.
+//! A machine whose speed changes over time in seven ways, averaged over each window of load.
 //!
-//! It must not know variants, but where the noise is said to be each variant's own, or anything of the method under test.
+//! It does not know variants, except for noise that is specific to each variant, and nothing of the method
+//! under test.
 
 use super::noise::Noise;
 
-/// Standard deviation of the log speed where the machine remembers: well above the noise of a slice.
+/// Standard deviation of the log speed if the machine has memory: well above the noise of a slice.
 const SHARED_SD: f64 = 0.05;
-/// The same where each variant has a core of its own: about the luck of a process.
+/// The same if each variant has its own core: similar to the variation between processes.
 const OWN_SD: f64 = 0.01;
-/// What the machine gains over a run that drifts, as a log: 20 %.
+/// Gain of a drifting machine over a run, as a log: 20 %.
 const DRIFT_LOG: f64 = 0.182;
-/// Half the way from the top to the bottom of the periodic part, as a log.
+/// Amplitude of the periodic part, as a log.
 const SWING_LOG: f64 = 0.05;
-/// Bounds of that part's period in seconds, drawn for each run.
+/// Limits of the period in seconds, drawn for each run.
 const PERIOD_S: (f64, f64) = (0.5, 60.0);
-/// Seconds between bursts of steal, mean.
+/// Mean time between bursts of steal, in seconds.
 const CALM_S: f64 = 6.0;
-/// Bounds of a burst in seconds, and of the share of the CPU that it takes.
+/// Limits of a burst in seconds, and of the share of the CPU that it takes.
 const BURST_S: (f64, f64) = (0.2, 3.0);
 const STOLEN: (f64, f64) = (0.1, 0.7);
 
 /// How the machine's speed changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// Not at all: each slice has noise of its own, each process its luck, and that is all.
+    /// No change: only independent noise of each slice, and variation between processes.
     Independent,
-    /// It remembers (AR(1) in time) for about so many seconds.
+    /// AR(1) in time with this memory in seconds.
     Remembers(f64),
-    /// It gains 20 % over the run, and swings 5 % up and down, with a period between half a second and a minute.
+    /// A gain of 20 % over the run, and a swing of 5 % up and down with a period between half a second and a
+    /// minute.
     Drift,
-    /// Bursts take 10 to 70 % of the CPU for 0.2 to 3 s, about a fifth of the time; the kernel says how much.
+    /// Bursts take 10 to 70 % of the CPU for 0.2 to 3 s, about a fifth of the time. The kernel reports the
+    /// amount.
     Steal,
-    /// Steady, but the noise of windows and the luck of processes are t with 3 degrees of freedom.
+    /// Constant, but the noise of windows and of processes follows a t distribution with 3 degrees of
+    /// freedom.
     HeavyTails,
-    /// Each variant has a core of its own that remembers for so many seconds, so that nothing cancels.
+    /// Each variant has its own core with this memory in seconds, so that nothing cancels.
     OwnCores(f64),
-    /// Steady, but one process in ten is slower, by 10 % on average.
+    /// Constant, but one process in ten is slower, by 10 % on average.
     OneSided,
 }
 
-/// A machine in time: its state, and the time it is.
+/// A machine: its state and the current time.
 pub struct Machine {
     now_s: f64,
     changes: Changes,
@@ -53,17 +57,17 @@ enum Changes {
     Own { cores: Vec<Remembering>, seen_s: Vec<f64> },
 }
 
-/// What a window saw of the machine.
+/// State of the machine during a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// Its speed on average, 1 being usual.
+    /// Average speed, 1 being normal.
     pub speed: f64,
-    /// The share of the CPU that was taken by others.
+    /// Share of the CPU that was stolen.
     pub stolen: f64,
 }
 
 impl Machine {
-    /// A machine at the beginning of a run of so many seconds, its state drawn.
+    /// A machine at the beginning of a run with this length, in a random state.
     pub fn new(kind: Kind, run_s: f64, variants: usize, noise: &mut Noise) -> Machine {
         let changes = match kind {
             Kind::Independent | Kind::HeavyTails | Kind::OneSided => Changes::Nothing,
@@ -86,7 +90,7 @@ impl Machine {
         Machine { now_s: 0.0, changes }
     }
 
-    /// What a window of a variant sees; time goes on by `seconds`.
+    /// Advances the time by `seconds`, and returns what a window of a variant observes.
     pub fn window(&mut self, variant: usize, seconds: f64, noise: &mut Noise) -> Seen {
         let (from_s, to_s) = (self.now_s, self.now_s + seconds);
         self.now_s = to_s;
@@ -111,7 +115,7 @@ impl Machine {
         Seen { speed, stolen: 0.0 }
     }
 
-    /// Time without load, up to this moment of the run.
+    /// Advances the time without load, up to this time of the run.
     pub fn pause_until(&mut self, now_s: f64, noise: &mut Noise) {
         let seconds = now_s - std::mem::replace(&mut self.now_s, now_s);
         if let Changes::Shared(speed) = &mut self.changes {
@@ -120,8 +124,8 @@ impl Machine {
     }
 }
 
-/// AR(1) in continuous time (the Ornstein-Uhlenbeck process), followed exactly: where it ends after a time, and its mean over
-/// that time, have a joint normal distribution whatever the time.
+/// AR(1) in continuous time (the Ornstein-Uhlenbeck process), simulated exactly: its value after a time and
+/// its mean over that time have a joint normal distribution.
 struct Remembering {
     value: f64,
     sd: f64,
@@ -146,7 +150,7 @@ impl Remembering {
         let covariance = variance * forgotten * forgotten / length;
         let mean_variance = variance * (2.0 * length - 3.0 + 4.0 * decay - decay * decay) / (length * length);
         let mean_of_end = covariance / end_variance;
-        // Next to nothing for a long memory, and then rounding may make it less.
+        // Close to zero for a long memory, where rounding may make it negative.
         let mean_sd = (mean_variance - covariance * mean_of_end).max(0.0).sqrt();
         let surprise = end_variance.sqrt() * noise.normal();
         let mean = forgotten / length * self.value + mean_of_end * surprise + mean_sd * noise.normal();
@@ -155,7 +159,7 @@ impl Remembering {
     }
 }
 
-/// The burst of steal that is under way or comes next.
+/// The current or next burst of steal.
 struct Burst {
     from_s: f64,
     to_s: f64,

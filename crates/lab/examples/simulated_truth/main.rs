@@ -1,11 +1,12 @@
-//! Measures, by simulation, how often runs are right on a noisy machine: the first proof of `docs/methodology.md`;
-//! `bench/truth/results/2026-11-25/simulated.md` is its output.
+//! Measures by simulation how often runs are right on a noisy machine: the first proof of
+//! `docs/methodology.md`. `bench/truth/results/2026-11-25/simulated.md` is its output.
 //!
 //! ```text
 //! cargo run --release -p proofload-lab --example simulated_truth [-- RUNS [PART-OF-A-NAME]]
 //! ```
-//! Services and machine are simulated; dispatcher, record and analysis are those of every run: turns, warm-up, dropped blocks, looks and
-//! verdicts. Seeded, and the same for any number of threads. No load, no clock.
+//! Services and machine are simulated. Dispatcher, record and analysis are those of every run: turns,
+//! warm-up, dropped blocks, looks and verdicts. Seeded, and the same for any number of threads. There is no
+//! load and no clock.
 
 #[allow(dead_code, unused_imports)]
 #[path = "../../tests/environment/mod.rs"]
@@ -24,7 +25,7 @@ use world::Service;
 
 const SEED: u64 = 20_261_123;
 const RUNS: u64 = 1_000;
-/// Budgets of runs of two and of four variants, in seconds.
+/// Budgets of runs with two and with four variants, in seconds.
 const BUDGET_S: [(usize, u64); 2] = [(2, 100), (4, 150)];
 
 const NOISES: [(&str, Kind); 8] = [
@@ -38,7 +39,7 @@ const NOISES: [(&str, Kind); 8] = [
     ("remembers 60 s", Kind::Remembers(60.0)),
 ];
 
-/// Outside of what the method assumes: noise that does not cancel.
+/// Violates the method's assumptions: noise that does not cancel.
 const OUTSIDE: [(&str, Kind); 3] = [
     ("own cores, 5 s", Kind::OwnCores(5.0)),
     ("**own cores, 60 s**", Kind::OwnCores(60.0)),
@@ -63,7 +64,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Each kind of noise, with 2 and 4 variants, without and with planted effects; and services that wait.
+/// Each kind of noise, with 2 and 4 variants, without and with planted effects. Also services that wait.
 fn cells() -> Vec<(String, Cell)> {
     let mut cells = Vec::new();
     for (name, kind) in NOISES.into_iter().chain(OUTSIDE) {

@@ -1,5 +1,5 @@
-//! Many runs of the real dispatcher, counted. Each has a seed of its own and everything counted is a whole number, so the result is the
-//! same with any number of threads.
+//! Counts over many runs of the real dispatcher. Each run has its own seed and all counts are whole numbers,
+//! so the result is the same with any number of threads.
 
 use analysis::{Conclusion, Outcome};
 use proofload_lab::{News, Progress};
@@ -11,7 +11,7 @@ use super::world::{Service, World, plan};
 /// The smallest difference that matters, as a share.
 pub const MARGIN: f64 = 0.02;
 
-/// What is simulated.
+/// Parameters of a simulation.
 #[derive(Clone, Debug)]
 pub struct Cell {
     pub kind: Kind,
@@ -24,7 +24,7 @@ pub struct Cell {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     pub runs: u64,
-    /// Runs in which the intervals of all comparisons at all looks hold the truth.
+    /// Runs in which the intervals of all comparisons at all looks contain the truth.
     pub all_hold: u64,
     /// Runs in which any comparison's verdict is false.
     pub false_verdict: u64,
@@ -32,7 +32,7 @@ pub struct Tally {
     pub wrong_sign: u64,
     /// Runs in which every comparison has a verdict.
     pub decided: u64,
-    /// Runs of which nothing may be concluded.
+    /// Runs without a permitted conclusion.
     pub invalid: u64,
     blocks: u64,
     dropped: u64,
@@ -47,7 +47,7 @@ pub struct Share {
 }
 
 impl Cell {
-    /// One run, as a user would have it.
+    /// One run, like a user's.
     fn run(&self, seed: u64) -> Tally {
         let plan = plan(self.services.len(), self.budget_s, MARGIN);
         let truths: Vec<f64> = self.services.iter().map(|service| service.truth()).collect();
@@ -60,7 +60,7 @@ impl Cell {
             }
         });
         result.expect("nothing goes wrong in this world");
-        // The last look has a boundary of its own, which counts once the run has ended.
+        // The last look has a different boundary, which applies once the run has ended.
         let conclusion = analysis::conclude(&record);
         all_hold &= holds(&conclusion, &truths);
         let any = |wrong: fn(Outcome, f64) -> bool| {
@@ -82,7 +82,7 @@ impl Cell {
     }
 }
 
-/// Whether the interval of every comparison holds its truth; without an interval nothing is claimed.
+/// Whether the interval of every comparison contains its truth. Nothing is claimed without an interval.
 fn holds(conclusion: &Conclusion, truths: &[f64]) -> bool {
     conclusion.comparisons.iter().all(|comparison| {
         let truth = (truths[comparison.candidate] - truths[comparison.baseline]).exp();
@@ -90,7 +90,8 @@ fn holds(conclusion: &Conclusion, truths: &[f64]) -> bool {
     })
 }
 
-/// Better or worse with no difference or one the other way, or equivalent with a difference beyond the margin.
+/// Better or worse without a difference or with the opposite one, or equivalent with a difference beyond the
+/// margin.
 fn is_false(outcome: Outcome, truth: f64) -> bool {
     match outcome {
         Outcome::Better => truth <= 0.0,
@@ -117,17 +118,17 @@ impl Tally {
         self.tenths_of_seconds += other.tenths_of_seconds;
     }
 
-    /// Blocks of a run that count, and such as were dropped, mean.
+    /// Mean number of blocks of a run that count, and of dropped ones.
     pub fn blocks(&self) -> (f64, f64) {
         (self.blocks as f64 / self.runs as f64, self.dropped as f64 / self.runs as f64)
     }
 
-    /// Length of a run in seconds, mean.
+    /// Mean length of a run in seconds.
     pub fn seconds(&self) -> f64 {
         self.tenths_of_seconds as f64 / 10.0 / self.runs as f64
     }
 
-    /// So many of the runs.
+    /// A count as a share of all runs.
     pub fn share(&self, count: u64) -> Share {
         let value = count as f64 / self.runs as f64;
         Share { value, error: (value * (1.0 - value) / self.runs as f64).sqrt() }
@@ -151,7 +152,8 @@ pub fn simulate(cell: &Cell, runs: u64, seed: u64) -> Tally {
     all
 }
 
-/// A seed for one run, far from those of its neighbours (the mixing of SplitMix64, Steele, Lea & Flood 2014).
+/// A seed for one run, unrelated to those of neighbouring runs (the mixing of SplitMix64, Steele, Lea & Flood
+/// 2014).
 fn seed_of(seed: u64, run: u64) -> u64 {
     let mut mixed = seed.wrapping_add(run.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,6 +1,8 @@
-//! A machine with services on it, as the dispatcher sees them: everything but load is the simulated environment's of the tests.
+//! A machine with services on it, as an environment of the dispatcher. Everything except load comes from the
+//! tests' simulated environment.
 //!
-//! It must not know the method under test: it is asked for windows of load, and says what came of them.
+//! It does not know the method under test: it receives requests for windows of load, and returns their
+//! results.
 
 use model::Until;
 use plan::{Plan, Preparation};
@@ -13,38 +15,39 @@ use super::environment::{Simulated, slice};
 use super::machine::{Kind, Machine};
 use super::noise::Noise;
 
-/// Requests per second of a busy service without effect, on a machine at its usual speed.
+/// Requests per second of a busy service without effect, on a machine at normal speed.
 const BASE_PER_S: f64 = 5_000.0;
-/// Standard deviation of the log of the noise of half a second of load, and of the luck of a process.
+/// Standard deviation of the log of the noise of half a second of load, and of the variation between
+/// processes.
 const WINDOW_SD: f64 = 0.02;
 const PROCESS_SD: f64 = 0.01;
-/// How much of its CPU a busy service uses.
+/// CPU use of a busy service.
 const BUSY: f64 = 0.98;
-/// How often a process has bad luck where noise is one-sided, and how bad it is on average, as a log.
+/// Probability of a slow process with one-sided noise, and its average slowdown as a log.
 const UNLUCKY: (f64, f64) = (0.1, 0.1);
-/// A process is as fast as it gets after about this time of load, in seconds, and begins at half of that.
+/// Seconds of load until a process is at full speed, and its initial speed as a share.
 const WARM_S: f64 = 0.3;
 const COLD: f64 = 0.5;
-/// Processor time of a request of a service that waits, in seconds.
+/// CPU time of a request of a service that waits, in seconds.
 const WAITING_CPU_S: f64 = 20e-6;
 const CONNECTIONS: u32 = 32;
-/// What a turn, and a slice, cost beside their windows, in seconds.
+/// Overhead of a turn, and of a slice, beside their windows, in seconds.
 const TURN_GAP_S: f64 = 0.001;
 const SLICE_GAP_S: f64 = 0.025;
 
-/// What a variant's service does.
+/// Behaviour of a variant's service.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Service {
     /// It computes, this much faster than without effect, as a log.
     Busy(f64),
-    /// It waits so many seconds for each response, always or on average (exponential).
+    /// It waits this many seconds for each response, constantly or on average (exponential).
     Waits { mean_s: f64, constant: bool },
-    /// It waits, and serves one request after the other: so many per second, however many connections there are.
+    /// It waits, and serves one request at a time, at this rate for any number of connections.
     InLine { per_s: f64 },
 }
 
 impl Service {
-    /// The log of what it truly gives: requests per second of a core, or of connections.
+    /// The log of its true value: requests per second of a core, or of connections.
     pub fn truth(self) -> f64 {
         match self {
             Service::Busy(log) => log,
@@ -62,11 +65,11 @@ pub struct World {
     machine: Machine,
     services: Vec<Service>,
     now_s: f64,
-    /// By variant: the luck of the process that lives, and for how long it was loaded.
+    /// For each variant, the speed of its current process, and how long it was loaded.
     processes: Vec<(f64, f64)>,
 }
 
-/// What came of windows.
+/// Results of windows.
 #[derive(Default)]
 struct Done {
     seconds: f64,
@@ -95,7 +98,7 @@ impl World {
         sd * if self.kind == Kind::HeavyTails { self.noise.heavy() } else { self.noise.normal() }
     }
 
-    /// The luck of a process, as a log.
+    /// Random speed of a process, as a log.
     fn luck(&mut self) -> f64 {
         let unlucky = self.kind == Kind::OneSided && self.noise.uniform() < UNLUCKY.0;
         let bad = if unlucky { UNLUCKY.1 * self.noise.uniform().ln() } else { 0.0 };
@@ -130,7 +133,7 @@ impl World {
         self.processes[variant].1 += seconds;
     }
 
-    /// The connections of a window on a service that waits, each for itself.
+    /// Independent connections of a window on a service that waits.
     fn wait(&mut self, mean_s: f64, constant: bool, seconds: f64, done: &mut Done) {
         let mut last_s = seconds;
         for _ in 0..CONNECTIONS {
@@ -175,7 +178,7 @@ impl World {
         self.now_s += waits_s;
     }
 
-    /// A slice of what was done.
+    /// A slice from the results.
     fn slice(&self, variant: usize, kind: SliceKind, done: Done) -> Slice {
         let block = self.base.living.iter().find(|living| living.0 == variant).expect("it lives").1;
         let mut slice = slice(variant, block, kind, done.ok as u64, done.seconds);
@@ -213,9 +216,9 @@ impl Environment for World {
         let SliceSpec { kind, until, .. } = wanted;
         let Until::Elapsed(length) = until else { unreachable!("nothing here counts requests") };
         let (mut done, mut per_100_ms) = (Done::default(), Vec::new());
-        // Tenths of a second, so that the warm-up shows.
+        // Tenths of a second, so that the warm-up is visible.
         let tenths = (length.as_secs_f64() * 10.0).round().max(1.0) as u32;
-        // What takes longer would be waited for after each.
+        // For longer responses there would be a wait after each window.
         let windows = match self.services[variant] {
             Service::InLine { .. } => 1,
             Service::Waits { mean_s, .. } if mean_s > 0.1 => 1,

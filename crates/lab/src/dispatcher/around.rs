@@ -1,9 +1,9 @@
-//! What surrounds the blocks: generators that are processes of their own, data that services need, and ports that only they know.
+//! Requirements of the blocks: generators in separate processes, data that services need, and unknown ports.
 //!
-//! Generators are connected before anything else and reconnected when they are lost; none of this applies where load comes from this
-//! process. A block without all of them is none: what was measured with fewer connections, or at a lower rate, is another experiment.
-//! Data is made or found before the budget begins: it is the same for every variant and every block, and no run is to be shorter for
-//! having been the first.
+//! Generators are connected before anything else and reconnected when they are lost. This does not apply if
+//! the load comes from this process. A block without all generators does not count: with fewer connections,
+//! or a lower rate, it would be another experiment. Data is made or found before the budget begins. It is the
+//! same for every variant and every block, and the first run should not be shorter for having made it.
 
 use model::quantity::many;
 use plan::Pacing;
@@ -13,7 +13,7 @@ use super::{Dispatcher, News, Progress, Update};
 use crate::environment::{Connected, Connecting, Failure, Lost, Result, lost_text};
 
 impl Dispatcher<'_> {
-    /// Has all generators there, and notes who they are and who was gone. A lost one is tried once more.
+    /// Connects all generators, and records them and those that were lost. A lost one is retried once.
     pub(super) fn connect(&mut self) -> Result<()> {
         let (elapsed_s, left_s) = (self.elapsed_s(), self.told_left_s());
         let watch = &mut *self.watch;
@@ -28,7 +28,7 @@ impl Dispatcher<'_> {
         if generators.is_empty() { Ok(()) } else { self.note(Event::GeneratorsConnected(generators)) }
     }
 
-    /// Gives up the block under way, in which these were lost: it counts for nothing, and another takes its place.
+    /// Drops the current block, in which these generators were lost. Another block replaces it.
     ///
     /// # Errors
     /// If generators are lost too often for that, or the record cannot be written.
@@ -48,7 +48,7 @@ impl Dispatcher<'_> {
         )))
     }
 
-    /// The failure that a run ends with for want of these.
+    /// The failure that ends a run without these generators.
     pub(super) fn without(&mut self, lost: &[Lost]) -> Result<Failure> {
         self.note_lost(lost)?;
         Ok(Failure::Generator(lost_text(lost)))
@@ -60,7 +60,7 @@ impl Dispatcher<'_> {
         })
     }
 
-    /// Keeps an event; between captures, of which nothing is kept but what was captured, it is only told.
+    /// Records an event. During captures, where only captures are recorded, it is only reported.
     fn note(&mut self, event: Event) -> Result<()> {
         if self.captures_left_s.is_none() {
             return self.keep(event);
@@ -69,7 +69,7 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    /// Has all data made; then the run begins.
+    /// Makes all data, after which the run begins.
     pub(super) fn prepare(&mut self) -> Result<()> {
         let left_s = self.plan.design.budget.as_secs_f64();
         for step in self.plan.prepare.clone() {
@@ -85,14 +85,15 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    /// Starts once, in a block 0 that never ends, each variant of which nobody knows where it listens: variants that insist on one port
-    /// cannot live together.
+    /// Starts each variant with unknown ports once, in a block 0 that never ends: variants with the same
+    /// fixed port cannot run concurrently.
     pub(super) fn find_ports(&mut self) -> Result<()> {
         let variants = self.plan.variants.iter().enumerate();
         let unknown =
             variants.filter(|(_, variant)| variant.services.iter().any(plan::Service::chooses_port));
         let order: Vec<usize> = unknown.map(|(index, _)| index).collect();
-        // One alone has nobody to fight with, and where capacities are measured, everything is started once in any case.
+        // A single variant has no conflict, and if capacities are measured, everything is started once in any
+        // case.
         if order.is_empty()
             || self.plan.variants.len() < 2
             || self.plan.design.rate_needs_capacity()

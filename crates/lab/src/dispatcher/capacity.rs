@@ -1,7 +1,8 @@
-//! Capacity: where in rate each variant is measured. Before the first block a search on a process that counts for nothing; in each block one
-//! long window near the crossing, placed by the blocks before, with steps beside it for how steep things are there.
+//! Capacity: the rates at which each variant is measured. Before the first block, a search on a process that
+//! does not count. In each block, one long window near the crossing, placed by the earlier blocks, with steps
+//! beside it that show the slope.
 //!
-//! Must not: place a window by what comes of it.
+//! This module does not place a window by its own result.
 
 use std::time::Duration;
 
@@ -15,50 +16,56 @@ use super::Dispatcher;
 use crate::environment::{Failure, Result, elapsed};
 use crate::tuning::{BLOCKS_MIN, SecondsGuess};
 
-/// Most of the budget that the search before the first block may take.
+/// Maximum share of the budget for the search before the first block.
 const PILOT_SHARE: f64 = 0.15;
-/// Length of its closed loop in seconds, and of each step: at least, and in limits of the response time.
+/// Minimum length in seconds of its closed loop, and of each step, and their lengths in multiples of the
+/// limit of the response time.
 const AT_LIMIT_S: f64 = 2.0;
-/// The least of it in limits of a response time: what takes as long as it may responds in the second half, too.
+/// Minimum length of the closed loop in multiples of a response time's limit: the slowest permitted responses
+/// then arrive in the second half, too.
 const AT_LIMIT_LIMITS: f64 = 2.0;
 const STEP_S: f64 = 1.0;
 const STEP_LIMITS: f64 = 40.0;
-/// Steps that it may take, in a guess.
+/// Assumed number of steps of the search.
 const PILOT_STEPS_GUESS: f64 = 6.0;
-/// A window is at least so long, in limits of the response time and in seconds, and blocks are aimed at in which it is so long.
+/// Minimum length of a window, in multiples of the limit of the response time and in seconds, and the desired
+/// length.
 const WINDOW_LEAST_LIMITS: f64 = 60.0;
 const WINDOW_LEAST_S: f64 = 1.0;
 const WINDOW_LIMITS: f64 = 350.0;
-/// Blocks aimed at, at the most.
+/// Maximum of the desired number of blocks.
 const BLOCKS_MOST: u32 = 10;
 /// Parts of a window, an even number for its halves.
 const PARTS: usize = 2;
-/// Length of the step below the window over the window's.
+/// Length of the step below the window relative to the window.
 const LOWER_SHARE: f64 = 0.15;
-/// Both over the window's.
+/// Length of both relative to the window.
 const OF_WINDOW: f64 = 1.0 + LOWER_SHARE;
-/// Share of the time left that the blocks to come may fill: each may take a little longer than the last.
+/// Share of the remaining time that the remaining blocks may fill: each may take a little longer than the
+/// last.
 const ROOM: f64 = 0.97;
-/// Shares of the window's rate at which the curve gets its points, one in each block.
+/// Shares of the window's rate at which the points of the curve are measured, one in each block.
 const CURVE: [f64; 4] = [0.5, 0.75, 0.25, 0.9];
-/// Load as a multiple of what it does at its limit, and where that falls to, as a share of the rate of its window.
+/// Overload as a multiple of the capacity in closed loop, and the rate to which it falls, as a share of the
+/// window's rate.
 const OVERLOAD: f64 = 2.0;
 const RECOVERY: f64 = 0.8;
-/// Length of the fall in seconds and in limits, and of all of it over that: what is in line by then takes twice the fall to be gone.
+/// Length of the fall in seconds and in multiples of the limit, and total length relative to it: the queue at
+/// the end of the fall takes twice the fall to drain.
 const OVERLOAD_S: f64 = 2.0;
 const OVERLOAD_LIMITS: f64 = 20.0;
 const OVERLOAD_TIMES: f64 = 4.5;
-/// What its warm-up is assumed to take, in seconds.
+/// Assumed length of its warm-up, in seconds.
 const WARM_UP_S: f64 = 1.5;
-/// Time that there must be for a variant, over what that takes.
+/// Required time for a variant, as a multiple of the overload's length.
 const OVERLOAD_ROOM: f64 = 10.0;
-/// What a trial is assumed to take beside load, in seconds.
+/// Assumed time of a trial beside load, in seconds.
 const TRIAL_S: f64 = 1.5;
 
-/// Connections that a search begins with where the plan names no number, and those that it never exceeds.
+/// Initial and maximum number of connections of a search, if the plan sets none.
 const CONNECTIONS_FIRST: u32 = 256;
 const CONNECTIONS_MOST: u32 = 8192;
-/// Connections opened over those wanted: what a service does at its limit varies between processes.
+/// Factor over the wanted number of connections: a service's maximum rate varies between processes.
 const CONNECTIONS_SPARE: f64 = 1.25;
 
 /// How trials are measured.
@@ -68,29 +75,30 @@ pub(super) struct Search {
     window_s: f64,
     /// Length of a step of the curve, in seconds.
     step_s: f64,
-    /// The longest response time allowed, in seconds.
+    /// Limit of the response time, in seconds.
     limit_s: f64,
     /// Whether one trial of each variant is overloaded.
     overloads: bool,
-    /// What a trial takes beside its window and the step below it, in seconds: a guess until a block has ended.
+    /// Time of a trial beside its window and the step below it, in seconds. Assumed until a block has ended.
     beside_s: f64,
-    /// How many blocks there are to be.
+    /// Planned number of blocks.
     pub blocks: u32,
 }
 
 impl Search {
-    /// The longest warm-up that leaves most of a trial to what counts.
+    /// The longest warm-up that leaves most of a trial to the measurement.
     pub(super) fn warm_up_room_s(&self) -> f64 {
         (self.window_s * 0.25).max(1.0)
     }
 
-    /// As many blocks as the time left holds with windows long enough, or fewer with shorter ones; `Err` is a time that would do.
+    /// Plans as many blocks as fit into the remaining time with the desired windows, or fewer with shorter
+    /// ones. `Err` is a sufficient time.
     fn of(left_s: f64, variants: usize, warm_up_s: f64, limit_s: f64) -> Result<Search, f64> {
         let step_s = step_s(limit_s);
         let whole_s = left_s / variants.max(1) as f64;
         let beside_s = TRIAL_S + warm_up_s + at_limit_s(limit_s) + step_s + limit_s;
         let overload_s = overload_s(limit_s) * OVERLOAD_TIMES;
-        // A short run has no time for what is no part of the estimate.
+        // A short run has no time for parts that do not contribute to the estimate.
         let overloads = whole_s > overload_s * OVERLOAD_ROOM;
         let overload_s = if overloads { overload_s } else { 0.0 };
         let room_s = whole_s - overload_s;
@@ -106,15 +114,15 @@ impl Search {
         Ok(Search { window_s, step_s, limit_s, overloads, beside_s, blocks: blocks as u32 })
     }
 
-    /// Seconds that a block of so many variants takes.
+    /// Seconds that a block with this number of variants takes.
     pub(super) fn block_s(&self, variants: usize) -> f64 {
         variants as f64 * (self.beside_s + self.window_s * OF_WINDOW)
     }
 
-    /// The same with windows as short as it takes for the blocks that are still to come, once one has shown what trials take.
+    /// Shortens windows so that the remaining blocks fit, once a block has shown how long trials take.
     fn fitted(self, block: &Block, variants: usize, kept: u32, left_s: f64) -> Search {
         let (variants, to_come) = (variants.max(1) as f64, f64::from(self.blocks.saturating_sub(kept)));
-        // The first that counts, and whatever was dropped before it, had the overload.
+        // The first block that counts, and dropped blocks before it, had the overload.
         let overloaded = self.overloads && kept == u32::from(block.dropped.is_none());
         let overload_s = if overloaded { overload_s(self.limit_s) * OVERLOAD_TIMES } else { 0.0 };
         let Some(seconds) = block.seconds.filter(|_| to_come > 0.0) else { return self };
@@ -125,7 +133,7 @@ impl Search {
     }
 }
 
-/// How long the run of a design of so many variants will take.
+/// Estimated duration of a run with this design and number of variants.
 pub(crate) fn seconds_guess(design: &Design, variants: usize) -> SecondsGuess {
     let (limit_s, budget_s) = (limit_s(design), design.budget.as_secs_f64());
     let search_s = TRIAL_S + at_limit_s(limit_s) + AT_LIMIT_S / 2.0 + PILOT_STEPS_GUESS * step_s(limit_s);
@@ -155,7 +163,8 @@ fn overload_s(limit_s: f64) -> f64 {
 }
 
 impl Dispatcher<'_> {
-    /// Searches for the rate of every variant, and settles how long windows are; nothing where capacity is not measured.
+    /// Searches for the rate of every variant, and determines the length of windows. Does nothing if capacity
+    /// is not measured.
     pub(super) fn settle_capacity(&mut self) -> Result<()> {
         if self.plan.design.slo.is_empty() {
             return Ok(());
@@ -174,7 +183,7 @@ impl Dispatcher<'_> {
         let variants = self.plan.variants.len();
         let search = Search::of(self.left_s(), variants, self.settings.warm_up_s.min(WARM_UP_S), limit_s);
         let mut search = search.map_err(|more_s| Failure::BudgetTooSmall {
-            // A fifth more: what starts and drains take is a guess.
+            // A fifth more, because the time for starts and drains is an estimate.
             needed_s: ((self.elapsed_s() + more_s) * 1.2).ceil() as u64,
         })?;
         search.blocks = self.plan.design.blocks.map_or(search.blocks, |most| most.min(search.blocks));
@@ -182,7 +191,7 @@ impl Dispatcher<'_> {
         self.keep(Event::BlocksChosen { blocks: search.blocks })
     }
 
-    /// Shortens windows where blocks take longer than was thought.
+    /// Shortens windows if blocks take longer than planned.
     pub(super) fn fit_windows(&mut self) {
         let (kept, left_s, variants) = (self.blocks_kept(), self.left_s(), self.plan.variants.len());
         let last = self.writer.record().blocks.last();
@@ -190,10 +199,10 @@ impl Dispatcher<'_> {
             self.search.zip(last).map(|(search, block)| search.fitted(block, variants, kept, left_s));
     }
 
-    /// The search on one fresh process: up until a limit breaks, and between what was kept and what was not.
+    /// Searches on one fresh process: increases the rate until a limit breaks, then narrows the range.
     fn search_once(&mut self, variant: usize, limit_s: f64, most_s: f64) -> Result<()> {
         let began_s = self.elapsed_s();
-        // Where there is no time for a step it is the budget that is too small, whatever there was to find.
+        // Without time for a step the budget is too small, whatever the result would be.
         let is_over = |this: &mut Self| this.left_s() < step_s(limit_s);
         if is_over(self) {
             return Ok(());
@@ -206,7 +215,7 @@ impl Dispatcher<'_> {
             self.load_at(variant, SliceKind::Probe, Rate::Constant(rate), step_s(limit_s), step)?;
             step += 1;
             let pilot = Pilot::of(self.writer.record(), variant).unwrap_or_default();
-            // What is known by then is known: both ends have to be there.
+            // Stops with the current range, which must have both ends.
             if self.elapsed_s() - began_s > most_s && pilot.crossing().is_some() {
                 break;
             }
@@ -217,7 +226,7 @@ impl Dispatcher<'_> {
         self.judge_search(variant)
     }
 
-    /// Closed loop, repeated over more connections until there are as many as what it does has use for, or as there may be.
+    /// Repeats the closed loop with more connections until there are enough, or the maximum is reached.
     fn settle_connections(&mut self, variant: usize, limit_s: f64) -> Result<f64> {
         loop {
             self.load(variant, SliceKind::Capacity, at_limit_s(limit_s), None)?;
@@ -232,7 +241,8 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// The connections to use from now on, for a service that did so much at its limit; `None` if there are enough, or the plan says how many.
+    /// The next number of connections, for a service with this rate at its limit. `None` if there are enough,
+    /// or the plan sets the number.
     fn more_connections(&mut self, variant: usize, at_limit_per_s: f64) -> Option<ConnectionsChosen> {
         let used = self.connections.as_ref()?.connections;
         let wanted = connections_wanted(self.writer.record(), variant, at_limit_per_s)?;
@@ -255,7 +265,7 @@ impl Dispatcher<'_> {
         self.connections = Some(chosen);
     }
 
-    /// Whether there is a rate at which all limits are kept, and one at which they are not.
+    /// Checks that there is a rate at which all limits hold, and one at which they do not.
     fn judge_search(&self, variant: usize) -> Result<()> {
         let record = self.writer.record();
         let ends = Pilot::of(record, variant).unwrap_or_default().bracket();
@@ -263,7 +273,7 @@ impl Dispatcher<'_> {
         let (slo, name) = (slo.join(" and "), &self.plan.variants[variant].name);
         let why = match ends.map(|end| end.map(|tried| tried.rate)) {
             [Some(_), Some(_)] => return Ok(()),
-            // Where nothing but failures is limited, and there are none, that is the answer.
+            // If only failures are limited, and there are none, that is the result.
             [Some(_), None] if self.plan.design.slo.iter().all(|limit| limit.figure == Figure::Failed) => {
                 return Ok(());
             }
@@ -299,9 +309,10 @@ impl Dispatcher<'_> {
         self.trial(variant).and_then(at_limit_per_s).ok_or_else(none)
     }
 
-    /// What counts of a trial, in random order with the steps beside it; and once for each variant an overload behind all that.
+    /// Measures the part of a trial that counts, in random order with the steps beside it. Once for each
+    /// variant an overload follows.
     pub(super) fn search_trial(&mut self, variant: usize, search: Search) -> Result<()> {
-        // Of what follows only where the window is placed depends on it.
+        // Only the placement of the window depends on this.
         self.load(variant, SliceKind::Capacity, at_limit_s(search.limit_s), None)?;
         let at_limit = self.at_limit_per_s(variant)?;
         let Some([rate, lower]) = next_rates(self.writer.record(), variant, at_limit) else {
@@ -328,7 +339,8 @@ impl Dispatcher<'_> {
         self.load_at(variant, SliceKind::Overload, fall, over * OVERLOAD_TIMES, steps.len() as u32)
     }
 
-    /// Loads a trial at a rate. Two variants get the same arrivals in the same step of a block, as far as their rates are the same.
+    /// Loads a trial at a rate. Two variants get the same arrivals in the same step of a block, as far as
+    /// their rates are equal.
     fn load_at(
         &mut self,
         variant: usize,
@@ -346,7 +358,7 @@ impl Dispatcher<'_> {
         slice.asked = Some(asked);
         match kind {
             SliceKind::Measured => self.keep_slice(slice),
-            // Limits are meant to break there.
+            // Limits are expected to break there.
             SliceKind::Probe | SliceKind::Overload | SliceKind::WarmUp | SliceKind::Capacity => {
                 self.keep(Event::Slice(Box::new(slice)))
             }

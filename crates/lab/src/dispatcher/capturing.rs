@@ -1,7 +1,7 @@
-//! What is captured after a run, to explain it: trials of their own in rounds, in an order drawn from the seed.
+//! Captures after a run, to explain it: separate trials in rounds, in an order drawn from the seed.
 //!
-//! By now the record has its end, and nothing here changes what was measured, or how the run ended. What cannot be captured is kept as
-//! missing, with the reason.
+//! The record already has its end, and captures change neither the measurements nor the end of the run.
+//! Failed captures are recorded as missing, with the reason.
 
 use model::{Absence, AskedOpen, CaptureKind, EndReason, Event, Missing, Rate, SliceKind};
 
@@ -20,7 +20,7 @@ struct Place {
 }
 
 impl Dispatcher<'_> {
-    /// Captures what explains a run that ended for this reason, if that was asked for and there is something to explain.
+    /// Captures profiles to explain a run that ended for this reason, if requested and possible.
     pub(super) fn explain(&mut self, reason: &EndReason) {
         if !self.plan.design.explain {
             return;
@@ -38,7 +38,7 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Why there is nothing to explain, and where profiles can be had without a result, how; `None` where there is.
+    /// Why there is nothing to explain, and how to get profiles without a result. `None` if there is.
     fn unexplainable(&self, reason: &EndReason) -> Option<String> {
         let experiment = &self.writer.record().header.experiment;
         let all_the_same = |why: &str| {
@@ -66,7 +66,8 @@ impl Dispatcher<'_> {
         without_result.then(|| all_the_same("there is no estimate to explain"))
     }
 
-    /// Captures in so many rounds, with nothing measured before. The end of the run is the end of the captures.
+    /// Captures a number of rounds without a measurement before. The end of the captures is the end of the
+    /// run.
     pub(super) fn capture_alone(&mut self, rounds: u32, trials: Trials) -> Result<(), LabError> {
         let outcome = self.connect().and_then(|()| self.prepare()).and_then(|()| self.settle_rate());
         let outcome = outcome.and_then(|()| self.capture_rounds(rounds, trials));
@@ -93,11 +94,12 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    /// One trial from its start to its end. What it could not give is kept as missing, unless nothing more can be kept or is wanted.
+    /// Runs one trial. Captures that it could not make are recorded as missing, unless the record fails or
+    /// the user stops.
     fn capture_trial(&mut self, at: Place, kinds: &[CaptureKind], captures: &Captures) -> Result<()> {
         let mut left = kinds;
         let outcome = self.capture_windows(at, &mut left, captures);
-        // Whatever happened, nothing is left behind; how such a trial ended is nobody's figure.
+        // Nothing is left behind. The end of such a trial is not part of any figure.
         self.environment.stop(at.variant);
         let why = match outcome {
             Ok(()) => return Ok(()),
@@ -114,7 +116,7 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    /// Takes from `left` what was captured.
+    /// Captures the windows in `left`, and removes those that are done.
     fn capture_windows(&mut self, at: Place, left: &mut &[CaptureKind], captures: &Captures) -> Result<()> {
         let Place { round, variant, number } = at;
         let block = Schedule::block_of_round(round);
@@ -151,11 +153,21 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    /// When requests of a window are due, the same for every variant of its rate in the round; `None` in closed loop.
+    /// When requests of a window are due, the same for every variant with its rate in the round. `None` in
+    /// closed loop.
     fn open_of_round(&self, variant: usize, round: u32, window: u32) -> Option<AskedOpen> {
-        let common_per_s = self.writer.record().rate.as_ref()?.per_s;
+        let common_per_s = self.common_per_s()?;
         let rate_per_s = self.plan.variants[variant].load.rate_per_s.unwrap_or(common_per_s);
         let seed = self.schedule.arrivals_seed(Schedule::block_of_round(round), window);
         Some(self.asked(Rate::Constant(rate_per_s), seed))
+    }
+
+    /// The rate of an experiment, or the highest rate among a measurement's slices. `None` in closed loop.
+    fn common_per_s(&self) -> Option<f64> {
+        let record = self.writer.record();
+        let highest = |rate: Rate| rate.ramp().map_or(rate.at(0.0), |(from, to, _)| from.max(to));
+        let measured = record.trials().flat_map(|trial| trial.measured());
+        let rates = measured.filter_map(|slice| Some(highest(slice.asked?.open?.rate)));
+        record.rate.as_ref().map(|rate| rate.per_s).or_else(|| rates.reduce(f64::max))
     }
 }

@@ -1,7 +1,9 @@
-//! The processors of the services: all of them, unless no variant wants more than it would have beside the generator's.
+//! The processors of the services: all of them, unless no variant needs more than it has beside the
+//! generator's.
 //!
-//! A service that is confined to one core gains nothing from a second thread, worker or process, and a comparison would call that setting
-//! useless. A service that uses one core anyway is measured more precisely if the generator never takes that core.
+//! A service that is confined to one core gains nothing from a second thread, worker or process, and a
+//! comparison would call that setting useless. A service that uses one core anyway is measured more precisely
+//! if the generator never takes that core.
 
 use analysis::checks::cores_wanted;
 use record::{CoresChosen, Event, SliceKind};
@@ -9,17 +11,17 @@ use record::{CoresChosen, Event, SliceKind};
 use super::Dispatcher;
 use crate::environment::Result;
 
-/// Length in seconds of the load that shows how many cores a warm service wants.
+/// Length in seconds of the load that shows how many cores a warm service needs.
 const PILOT_S: f64 = 0.5;
-/// Cores above those that confined services have, up to which variants always fit: what little the helper threads of a program do.
+/// Additional cores beyond the confined ones that never matter: the small use of a program's helper threads.
 const HELPERS_MAX: f64 = 0.1;
-/// The same for variants that want about as many as each other: threads that collect garbage or compile.
+/// The same for variants with similar needs: threads for garbage collection or compilation.
 const HELPERS_ALIKE_MAX: f64 = 0.4;
-/// Cores by which such variants may differ.
+/// Maximum difference in cores of variants with similar needs.
 const ALIKE_MAX: f64 = 0.2;
 
 impl Dispatcher<'_> {
-    /// Loads each variant of the first block once more, now that it is warm, and chooses the processors.
+    /// Loads each variant of the first block once more when it is warm, and chooses the processors.
     pub(super) fn choose_cores(&mut self, variants: &[usize]) -> Result<()> {
         if self.environment.cores_apart() == 0 || self.writer.record().cores.is_some() {
             return Ok(());
@@ -30,8 +32,8 @@ impl Dispatcher<'_> {
         self.choose_cores_by(variants)
     }
 
-    /// Chooses the processors by the last closed loop of these variants. Trials that run one after the other are measured before the last
-    /// variant was loaded, so their services keep all processors.
+    /// Chooses the processors by the last closed loop of these variants. Trials that run in sequence are
+    /// measured before the last variant was loaded, so their services keep all processors.
     pub(super) fn choose_cores_by(&mut self, loaded: &[usize]) -> Result<()> {
         let apart = self.environment.cores_apart();
         if apart == 0 || self.writer.record().cores.is_some() {
@@ -54,7 +56,8 @@ impl Dispatcher<'_> {
     }
 }
 
-/// Whether variants that want so many cores lose nothing that one of them gains, if they are confined to `apart`.
+/// Whether variants with these needs lose nothing that one of them gains, if they are confined to `apart`
+/// cores.
 fn fit(wanted: &[f64], apart: f64) -> bool {
     let most = wanted.iter().copied().fold(0.0, f64::max);
     let least = wanted.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,6 +1,7 @@
-//! One variant measured, and nothing compared: one trial, and in it a slice for each rate, one after the other.
+//! Measures one variant without a comparison: one trial with a slice for each rate, in sequence.
 //!
-//! What the user ends early counts as far as it came. Must not: choose anything that the plan does not say.
+//! A measurement that the user stops early counts up to then. This module chooses nothing that the plan does
+//! not set.
 
 use model::{Asked, AskedOpen, Until};
 use plan::Measure;
@@ -39,14 +40,15 @@ impl Dispatcher<'_> {
             self.slice_as(SliceKind::WarmUp, closed(Until::Elapsed(warmup)))?;
             self.slice_as(SliceKind::Capacity, closed(Until::Elapsed(length)))?;
             capacity_per_s = self.capacity_per_s()?;
-            // Nothing succeeded, which the counts tell: there is no share to ask for.
+            // Nothing succeeded, which the counts show. Shares of capacity are impossible.
             if capacity_per_s <= 0.0 {
                 return Ok(());
             }
         }
         for (&ask, step) in rates.asks().iter().zip(0..) {
             let rate = ask.rate(capacity_per_s, measure.length());
-            // Drawn alike, an unlucky minute would come at every rate, and look like a property of the service.
+            // With the same arrivals, an unlucky minute would occur at every rate, and look like a property
+            // of the service.
             let seed = self.schedule.arrivals_seed(self.block, step);
             let open = AskedOpen { ask, rate, process: measure.arrivals, seed };
             self.slice_as(SliceKind::Measured, Asked { until: measure.until, open: Some(open) })?;
@@ -54,7 +56,7 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    /// Successful responses per second of the slice just kept; 0 where there was none.
+    /// Successful responses per second of the last recorded slice. 0 if there was none.
     fn capacity_per_s(&self) -> Result<f64> {
         let counts = self.trial(0).and_then(|trial| trial.slices.last()).map(|slice| &slice.counts);
         let Some(counts) = counts else { return Ok(0.0) };
@@ -66,7 +68,7 @@ impl Dispatcher<'_> {
         Ok(counts.successful_in_window as f64 * 1e9 / counts.window_ns.max(1) as f64)
     }
 
-    /// A slice, kept with what it was to be.
+    /// Measures a slice, and records it with its target.
     fn slice_as(&mut self, kind: SliceKind, asked: Asked) -> Result<()> {
         let mut slice = self.slice(0, kind, asked)?;
         slice.asked = Some(asked);

@@ -1,7 +1,8 @@
-//! The rate of an open loop: settled before the first block, the same for every block, and for every variant that has none of its own.
+//! The rate of an open loop: determined before the first block, the same for every block, and for every
+//! variant without its own rate.
 //!
-//! Where it is a share, each variant's capacity is measured first. That looks at how fast variants are, yet cannot favour
-//! one: what follows from it is given to all alike.
+//! If it is a share, each variant's capacity is measured first. This determines how fast variants are, but
+//! favours none, because the result is applied to all alike.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::environment::{Failure, Result};
 use crate::tuning;
 
 impl Dispatcher<'_> {
-    /// Settles rate and length of trials; nothing in closed loop.
+    /// Determines rate and length of trials. Does nothing in closed loop.
     pub(super) fn settle_rate(&mut self) -> Result<()> {
         let Some(rate) = self.plan.design.rate else { return Ok(()) };
         let end = self.plan.design.ramp_to;
@@ -42,8 +43,8 @@ impl Dispatcher<'_> {
         self.judge_trial(per_s)
     }
 
-    /// When requests of this slice of a variant's trial are due, slice 0 being the one that does not count; `None` in closed loop. Every
-    /// variant of a rate gets the same.
+    /// When requests of a slice of a variant's trial are due. Slice 0 is the one that does not count. `None`
+    /// in closed loop. All variants of a rate get the same.
     pub(super) fn open(&self, variant: usize, slice: u32) -> Option<AskedOpen> {
         let chosen = self.writer.record().rate.as_ref()?;
         let seed = self.schedule.arrivals_seed(self.block, slice);
@@ -57,7 +58,7 @@ impl Dispatcher<'_> {
         Some(self.asked(rate, seed))
     }
 
-    /// An open loop at a rate as it is.
+    /// An open loop at this rate.
     pub(super) fn asked(&self, rate: Rate, seed: u64) -> AskedOpen {
         let ask = match rate {
             Rate::Constant(per_s) => Ask::At(Level::PerSecond(per_s)),
@@ -68,8 +69,8 @@ impl Dispatcher<'_> {
         AskedOpen { ask, rate, process: self.plan.design.arrivals, seed }
     }
 
-    /// Successful responses per second of each variant, measured on fresh processes one after the other, in a block 0 that never
-    /// ends and so never counts.
+    /// Successful responses per second of each variant, measured on fresh processes in sequence, in a block 0
+    /// that never ends and so never counts.
     fn capacities(&mut self) -> Result<Vec<Option<f64>>> {
         let order = self.schedule.order(self.block);
         let seconds = tuning::capacity_s(&self.plan.design, order.len());
@@ -82,7 +83,8 @@ impl Dispatcher<'_> {
         Ok((0..self.plan.variants.len()).map(capacity).collect())
     }
 
-    /// Whether trials can have the requests that the metric wants, and the budget can hold such trials.
+    /// Checks that trials can have the requests that the metric needs, and that the budget is enough for such
+    /// trials.
     fn judge_trial(&mut self, per_s: f64) -> Result<()> {
         let left_s = self.left_s();
         let (settings, design) = (self.settings, &self.plan.design);

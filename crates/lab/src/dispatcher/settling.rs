@@ -1,10 +1,10 @@
-//! What follows from a block that ended. The first ones settle warm-up, slices and blocks for the later ones: from times and variances,
-//! blind to outcomes.
+//! Settings that depend on finished blocks. The first blocks determine warm-up, slices and blocks for the
+//! later ones, from times and variances, blind to outcomes.
 //!
-//! Some count for nothing, because the machine was not ours while they ran, or generators did not begin together: found by rules that see
-//! nothing of what was measured in them, kept as dropped, and replaced. They settle nothing, except that the first has watched the
-//! warm-up. Must not: drop a disturbed block that nothing can take the place of; one without load goes in
-//! any case.
+//! Some blocks are dropped, because the machine was disturbed, or generators did not begin together. The
+//! rules do not use the measured values. Dropped blocks are recorded and replaced. They determine nothing,
+//! except that the first one has watched the warm-up. A disturbed block must not be dropped if it cannot be
+//! replaced. A block without load is always dropped.
 
 use analysis::checks::works_unseen;
 use record::{Block, EndReason, Event, Record, WarmUp};
@@ -15,18 +15,19 @@ use crate::environment::{Failure, Result};
 use crate::schedule::take_turns;
 use crate::tuning::{self, BLOCKS_AIM, BLOCKS_MIN};
 
-/// The block after which slices and blocks are settled from measurements, of those that count.
+/// The number of counting blocks after which slices and blocks are determined from measurements.
 const SETTLED_AFTER: u32 = 3;
 
-/// Share of the time left that the blocks aimed at may fill: the next ones may take a little longer.
+/// Share of the remaining time that the planned blocks may fill: the next ones may take a little longer.
 pub(super) const SLACK: f64 = 0.97;
 
-/// So many blocks may be dropped whatever their share.
+/// Number of blocks that may be dropped regardless of their share.
 const DROPPED_MIN: u32 = 3;
 
 impl Dispatcher<'_> {
-    /// Settles warm-up and length of slices after the first whole block, which watched the warm-up whether it counts or not; the number of
-    /// blocks after the third that counts, and that of slices from then on after each, for the spread becomes known as blocks come in.
+    /// Determines warm-up and length of slices after the first complete block, which watched the warm-up
+    /// whether it counts or not. The number of blocks is determined after the third that counts. The number
+    /// of slices is updated after each one from then on, because the spread becomes better known.
     pub(super) fn settle(&mut self, counts: bool) -> Result<()> {
         if self.writer.record().warm_up.is_none() {
             self.settle_warm_up()?;
@@ -45,7 +46,7 @@ impl Dispatcher<'_> {
     }
 
     fn settle_warm_up(&mut self) -> Result<()> {
-        // What was measured tells more of who waits than the warm-ups did.
+        // Measured slices show better than warm-ups which variants wait.
         if analysis::waiting_variants(self.writer.record(), self.block) != self.waiting {
             self.fit_turns();
         }
@@ -120,14 +121,15 @@ impl Dispatcher<'_> {
         self.keep(Event::BlocksChosen { blocks: most.min(stats::BLOCKS_MAX) })
     }
 
-    /// A budget that holds the blocks of a verdict, if those still missing begin after `before_s` and take `block_s` each.
+    /// A budget for the blocks of a verdict, if the missing ones begin after `before_s` and take `block_s`
+    /// each.
     fn needed_s(&self, before_s: f64, block_s: f64) -> u64 {
         let missing = BLOCKS_MIN.saturating_sub(self.blocks_kept());
         // A tenth more, for blocks that take a little longer than the last ones.
         ((before_s + f64::from(missing) * block_s) * 1.1).ceil() as u64
     }
 
-    /// How a run ends whose budget was over before the block under way was.
+    /// The end of a run whose budget was over before the current block.
     pub(super) fn end_out_of_budget(&mut self) -> EndReason {
         if self.blocks_kept() >= BLOCKS_MIN || self.plan.comparisons.is_empty() {
             return EndReason::BudgetSpent;
@@ -140,8 +142,8 @@ impl Dispatcher<'_> {
         EndReason::BudgetTooSmall { needed_s: self.needed_s(before_s, block_s) }
     }
 
-    /// Ends the run before its first warm-up if the starts alone leave no room for the blocks of a verdict. What a service took to start once
-    /// is no evidence: the first start finds no caches.
+    /// Ends the run before its first warm-up if the starts alone leave no room for the blocks of a verdict. A
+    /// single start of a service is no evidence, because the first start finds no caches.
     pub(super) fn refuse_small_budget(&mut self) -> Result<()> {
         if self.block != 1 || self.plan.comparisons.is_empty() || self.search.is_some() {
             return Ok(());
@@ -175,12 +177,12 @@ impl Dispatcher<'_> {
         if is_given { 0.0 } else { self.plan.variants.len() as f64 * tuning::WATCH_MOST_S }
     }
 
-    /// Drops the block that just ended if it stood still, or if it was disturbed and another can take its place; whether it was
-    /// dropped.
+    /// Drops the last block if it stood still, or if it was disturbed and can be replaced. Returns whether it
+    /// was dropped.
     pub(super) fn drop_if_disturbed(&mut self) -> Result<bool> {
         let block = self.writer.record().blocks.iter().rev().find(|block| block.number == self.block);
         let Some(block) = block else { return Ok(false) };
-        // A block without load is none, whether or not another can take its place.
+        // A block without load does not count, whether or not it can be replaced.
         let halted = stood_still(block);
         let Some(why) = halted.clone().or_else(|| self.fault_of(block)) else { return Ok(false) };
         if halted.is_none() && !self.is_replaceable() {
@@ -190,13 +192,13 @@ impl Dispatcher<'_> {
         Ok(true)
     }
 
-    /// Whether the run can do without the block that just ended. On a machine that is disturbed all the time another would be no better,
-    /// and a wide interval is an answer where none is none.
+    /// Whether the run can do without the last block. On a machine that is always disturbed another block
+    /// would be no better, and a wide interval is better than none.
     fn is_replaceable(&mut self) -> bool {
         let others = self.blocks_kept().saturating_sub(1);
-        // A tenth more: it is no gain to drop one if the next does not fit after all.
+        // A tenth more: dropping gains nothing if the next block does not fit after all.
         let block_s = self.settled_block_s().unwrap_or(0.0) * 1.1;
-        // A number in the file is the most that there may be, and need not fit.
+        // A number in the file is a maximum, and need not fit.
         let wanted = self.plan.design.blocks.map_or(BLOCKS_AIM, |most| most.min(BLOCKS_AIM));
         self.may_drop_one_more(others) && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
     }
@@ -205,8 +207,8 @@ impl Dispatcher<'_> {
         self.writer.record().blocks_kept()
     }
 
-    /// Why a block should count for nothing: what was taken from it, where such blocks are to be dropped, or generators that did not
-    /// begin together.
+    /// Why a block should be dropped: its disturbance, if such blocks are to be dropped, or generators that
+    /// did not begin together.
     fn fault_of(&self, block: &Block) -> Option<String> {
         let turns = block.trials.len() > 1 && take_turns(&self.plan);
         let taken = || {
@@ -217,14 +219,14 @@ impl Dispatcher<'_> {
         self.plan.design.drop_disturbed.then(taken).flatten().or_else(|| begun_apart(block))
     }
 
-    /// Whether one more block may be dropped, with so many others that count: few were, or at most one for two that count, on a machine that
-    /// is quiet at times.
+    /// Whether one more block may be dropped, with this number of others that count: if few were dropped, or
+    /// at most one for every two that count, on a machine that is quiet at times.
     pub(super) fn may_drop_one_more(&self, others: u32) -> bool {
         let dropped = self.writer.record().blocks_dropped();
         dropped < DROPPED_MIN || dropped < others / 2 && self.was_quiet()
     }
 
-    /// Whether a block before this one had nothing the matter.
+    /// Whether an earlier block was undisturbed.
     fn was_quiet(&self) -> bool {
         let mut others = self.writer.record().complete_blocks().filter(|block| block.number != self.block);
         others.any(|block| self.fault_of(block).is_none())

@@ -1,4 +1,5 @@
-//! What a run tells whoever watches it: events as the record keeps them, and what is under way, which nobody keeps.
+//! Updates of a run for its observers: events as they are recorded, and current activities, which are not
+//! recorded.
 
 use analysis::Conclusion;
 use record::{CaptureKind, Event};
@@ -8,48 +9,49 @@ use services::Preparing;
 
 use crate::environment::Connecting;
 
-/// News of a run.
+/// An update of a run.
 #[derive(Debug)]
 pub struct Update<'a> {
-    /// Seconds since the run began.
+    /// Seconds since the start of the run.
     pub elapsed_s: f64,
-    /// Seconds that the run may still take at the most; of captures about how long they take.
+    /// Maximum remaining seconds of the run. An estimate for captures.
     pub left_s: f64,
-    /// What is new.
+    /// The news.
     pub news: News<'a>,
 }
 
-/// What is new.
+/// News of a run.
 #[derive(Debug, Clone, Copy)]
 pub enum News<'a> {
-    /// Something happened. The record has it, or gets it now; while captures are made it may have no place for it.
+    /// An event happened. The record contains it or gets it now. During captures it may have no place for it.
     Event(&'a Event),
-    /// Something is under way.
+    /// An activity is in progress.
     Progress(Progress<'a>),
 }
 
-/// What is under way. Variants are told by their index in the plan.
+/// Current activity. Variants are given by their index in the plan.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
 pub enum Progress<'a> {
-    /// Generators are being connected: told as it begins, and about once a second.
+    /// Generators are being connected. Reported at the beginning, and about once a second.
     Connecting(Connecting<'a>),
-    /// Data of this name is not there yet: told as it begins, and about once a second.
+    /// The data with this name is not available yet. Reported at the beginning, and about once a second.
     Preparing { name: &'a str, doing: Preparing },
-    /// Work on a trial begins. Where trials take turns, measuring is told once for all of them, with the variant whose turn is first.
+    /// Work on a trial begins. If trials take turns, measuring is reported once for all of them, with the
+    /// first variant.
     Trial { doing: Doing, variant: usize },
-    /// What follows from all blocks so far, after one that counts.
+    /// The conclusion from all blocks so far, after one that counts.
     Concluded(&'a Conclusion),
-    /// The run has its result, and captures of what explains so many variants begin, in so many passes over them. On top of the budget they
-    /// take about so many seconds.
+    /// The run has its result, and captures for explaining it begin: number of variants, passes over them,
+    /// and estimated seconds in addition to the budget.
     Explaining { variants: usize, rounds: u32, seconds: f64 },
-    /// A window of load begins in which something is captured; rounds are counted from 1.
+    /// A window of load with a capture begins. Rounds are counted from 1.
     Capturing { round: u32, kind: CaptureKind, variant: usize },
-    /// Nothing is explained, or nothing more: why. The result stays what it is.
+    /// No or no further captures are made, with the reason. The result stays as it is.
     NotExplained(&'a str),
 }
 
-/// What is done with a trial.
+/// Activity of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Doing {
@@ -61,8 +63,8 @@ pub enum Doing {
     WarmingUp,
     /// A slice of it is being measured.
     Measuring,
-    /// It is loaded at another rate than that of its capacity, to find that.
+    /// It is loaded at rates other than its capacity, in order to find it.
     Probing,
-    /// It is loaded with more than it can do, and seen to recover.
+    /// It is overloaded, and then observed while it recovers.
     Overloading,
 }

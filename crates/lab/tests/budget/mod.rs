@@ -1,4 +1,4 @@
-//! The budget covers a run from its first start to its end, and the time left is never understated.
+//! The budget covers a run from its first start to its end, and the remaining time is never understated.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use record::{EndReason, Record};
 
 use crate::environment::{Simulated, finished, plan, reason, watched};
 
-/// Two variants whose ports are unknown, so that each is started once more than there are blocks.
+/// Two variants with unknown ports, so that each is started once more than there are blocks.
 fn unknown_ports(budget_s: u64) -> Plan {
     let service = Service {
         name: "api".into(),
@@ -37,7 +37,7 @@ fn budget_includes_starts_that_find_ports() {
         let record = run(30);
         let EndReason::BudgetTooSmall { needed_s } = *reason(&record) else { panic!("{:?}", record.ended) };
         assert!(ended_s(&record) <= 30.0 * 1.06, "{:?}", record.ended);
-        // A run with the budget that is named has a verdict.
+        // A run with the reported budget has a verdict.
         let enough = run(needed_s);
         assert!(enough.blocks_kept() >= 4, "{needed_s}: {:?}", enough.ended);
         assert!(ended_s(&enough) <= needed_s as f64 * 1.06, "{:?}", enough.ended);
@@ -58,7 +58,8 @@ fn time_left_is_never_understated() {
             result.expect("nothing went wrong");
             let ended_s = ended_s(&record);
             for (elapsed_s, left_s) in told {
-                // Of a given number of blocks those to come are taken for as long as the longest so far, and may get more slices.
+                // The remaining ones of a fixed number of blocks are assumed to take as long as the longest
+                // so far, and may get more slices.
                 let tolerance = if blocks.is_some() { 1.4 } else { 1.06 };
                 assert!(ended_s <= (elapsed_s + left_s) * tolerance, "{elapsed_s} + {left_s}: {ended_s}");
             }

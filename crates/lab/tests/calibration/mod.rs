@@ -1,4 +1,5 @@
-//! A calibration in the simulated environment, whose spreads are known: it gives them back, and what follows from them.
+//! A calibration in the simulated environment, whose spreads are known: it reproduces them, and the values
+//! that depend on them.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use plan::Metric;
 
 use crate::environment::{BETWEEN_SD, Simulated, WITHIN_SD, finished, plan};
 
-/// Whether a figure lies within a share of what it should be.
+/// Whether a value is within a share of the expected one.
 fn near(found: f64, expected: f64, share: f64) -> bool {
     (found / expected - 1.0).abs() < share
 }
@@ -18,7 +19,7 @@ fn a_calibration_gives_back_the_spreads_of_the_world() {
     experiment.design.budget = Duration::from_secs(600);
     // The copies are of variant 0, whatever the others do.
     let mut calibration = experiment.calibration(0).expect("there is a variant 0");
-    // Many short blocks: it is their number that makes a spread certain.
+    // Many short blocks: their number makes a spread certain.
     calibration.design.warmup = Some(Duration::from_secs(1));
     calibration.design.slice = Some(Duration::from_millis(200));
     calibration.design.slices = Some(6);
@@ -29,7 +30,8 @@ fn a_calibration_gives_back_the_spreads_of_the_world() {
     assert!(blocks > 60, "{blocks} blocks are too few for what follows");
 
     let noise = found.noise(Metric::Throughput).expect("throughput varies");
-    // The spread of a standard deviation from so many blocks is below 9 %; the tolerance is above two of them.
+    // The standard error of a standard deviation from these blocks is below 9 %. The tolerance is above twice
+    // that.
     let processes = noise.processes_sd.expect("there are processes");
     let slices = noise.slices_sd.expect("there are slices");
     assert!(near(processes, BETWEEN_SD, 0.2), "{processes}");
@@ -40,7 +42,8 @@ fn a_calibration_gives_back_the_spreads_of_the_world() {
     assert!(noise.blocks_lag1.is_some_and(|lag1| lag1.abs() < 0.3), "{:?}", noise.blocks_lag1);
     assert!(noise.copies.low < 1.0 && noise.copies.high > 1.0 && !noise.copies.differ, "{:?}", noise.copies);
 
-    // What is found becomes smaller with time, and the margin's run is the first that finds the margin.
+    // Detectable differences become smaller with time, and the margin's run is the first that finds the
+    // margin.
     let least: Vec<f64> = noise.found.iter().filter_map(|found| found.difference).collect();
     assert!(least.len() == 3 && least[0] > least[1] && least[1] > least[2], "{:?}", noise.found);
     let fits =
@@ -51,7 +54,7 @@ fn a_calibration_gives_back_the_spreads_of_the_world() {
     assert_eq!(noise.blocks_to_find(0.0001, &experiment.design, 1), None);
 }
 
-/// Mean seconds of a block after those in which its parts are settled.
+/// Mean seconds of a block after those that determine the settings.
 fn found_block_s(record: &record::Record) -> f64 {
     let later = record.complete_blocks().skip(3).filter_map(|block| block.seconds);
     stats::mean(later).expect("there are more blocks than three")

@@ -1,11 +1,11 @@
-//! Capacity of simulated queues: it is found where it is known, and what cannot be found is told.
+//! Capacity of simulated queues: known capacities are found, and others are reported as unknown.
 
 use analysis::{Check, LimitedBy, Outcome, Ruling};
 use record::{EndReason, MachineUse, SliceKind};
 
 use crate::environment::{Queue, QueueKind, Simulated, capacity_plan, dropped, finished, reason};
 
-/// Exponential service by one server: µ − ln(100) / 50 ms bear a p99 of 50 ms.
+/// Exponential service by one server: its capacity for a p99 of 50 ms is µ − ln(100) / 50 ms.
 const QUEUE: Queue = Queue { per_s: 1000.0, kind: QueueKind::Exponential(1), between_sd: 0.0 };
 const TRUTH_PER_S: f64 = 907.9;
 
@@ -40,7 +40,7 @@ fn an_overload_is_seen_also_where_the_first_block_counts_for_nothing() {
     assert!(analysis::conclude(&record).capacities[0].overload.is_some());
 }
 
-/// Pauses as of a garbage collector: 25 ms more of one request in 500.
+/// Pauses as of a garbage collector: 25 ms more for one request in 500.
 #[test]
 fn rare_pauses_are_part_of_what_users_bear() {
     let queue = Queue { per_s: 1.0 / 0.001_05, kind: QueueKind::Pauses, between_sd: 0.0 };
@@ -49,7 +49,8 @@ fn rare_pauses_are_part_of_what_users_bear() {
     assert!((per_s / 788.0).ln().abs() < 0.12, "{per_s}");
 }
 
-/// A gate on an amount has the interval of the report: that over processes is too narrow by what windows are off.
+/// A gate on an amount uses the interval of the report: an interval over processes alone is too narrow by the
+/// error of windows.
 #[test]
 fn a_gate_on_an_amount_has_the_interval_of_the_report() {
     let record = finished(capacity_plan(1, 180), 4, &mut Simulated::queueing(4, &[QUEUE]));
@@ -89,7 +90,7 @@ fn a_limit_that_is_exceeded_far_below_the_capacity_voids_it_unless_one_process_a
         let mut record = record.clone();
         let slices = record.blocks.iter_mut().flat_map(|of| &mut of.trials).flat_map(|of| &mut of.slices);
         let opens = slices.filter_map(|slice| slice.counts.open.as_mut());
-        // A stop, by which one in fifty came late.
+        // A pause, by which one in fifty was late.
         for open in opens.filter(|open| (open.rate_per_s / half - 1.0).abs() < 0.15).take(most) {
             (0..open.intended / 50).for_each(|_| open.response.record(80_000_000));
         }
@@ -104,7 +105,7 @@ fn a_limit_that_is_exceeded_far_below_the_capacity_voids_it_unless_one_process_a
     assert!((breaks_at / half).ln().abs() < 0.1, "{breaks_at} and {half}");
 }
 
-/// One pause of the machine far below the crossing: no number then, and nothing that passes by it.
+/// One pause of the machine far below the crossing: then there is no number, and no limit passes.
 #[test]
 fn a_limit_that_breaks_once_far_below_is_inconclusive() {
     let queues = [QUEUE, Queue { per_s: 1300.0, ..QUEUE }];
@@ -150,7 +151,7 @@ fn connections_follow_the_saturation_as_far_as_they_may() {
     assert_eq!(chosen(None, true).0, None, "a number that is asked for stays");
 }
 
-/// What never fails holds at least what it was asked for.
+/// A service that never fails holds at least the requested rate.
 #[test]
 fn a_service_without_failures_holds_at_least_what_was_tried() {
     let mut plan = capacity_plan(1, 900);
@@ -162,7 +163,8 @@ fn a_service_without_failures_holds_at_least_what_was_tried() {
     assert!((850.0..1050.0).contains(&found.per_s.expect("a capacity")), "{found:?}");
 }
 
-/// What the load generator could ask of a service is a lower bound of what that bears: it decides where it is enough, and says nothing else.
+/// The load generator's maximum is a lower bound of a service's capacity: it decides if that is enough, and
+/// states nothing else.
 #[test]
 fn a_capacity_that_the_load_generator_limits_is_a_lower_bound_in_comparisons() {
     let judged = |per_s: [f64; 2], limited: &[usize]| {
@@ -193,7 +195,8 @@ fn a_capacity_that_the_load_generator_limits_is_a_lower_bound_in_comparisons() {
     assert_eq!(judged([1000.0, 1300.0], &[0, 1]), open);
 }
 
-/// Who finds none of so many connections free has so many requests before it that its limit is missed already.
+/// A request that finds none of these connections free has so many requests before it that its limit is
+/// already missed.
 #[test]
 fn twice_as_many_connections_as_the_limit_has_use_for_are_never_what_limits() {
     let mut record = finished(capacity_plan(1, 180), 2, &mut Simulated::queueing(2, &[QUEUE]));
@@ -210,7 +213,7 @@ fn twice_as_many_connections_as_the_limit_has_use_for_are_never_what_limits() {
     assert_eq!(told(120), (LimitedBy::Cpu, false));
 }
 
-/// Too few requests in a step for a thousandth of them to fail are no reason to call the limit broken.
+/// Too few requests in a step for a thousandth of them to fail do not break the limit.
 #[test]
 fn a_slow_service_without_failures_keeps_a_limit_on_them() {
     let mut plan = capacity_plan(1, 300);
@@ -233,13 +236,13 @@ fn a_search_whose_steps_are_longer_than_the_budget_ends_within_it() {
 
 #[test]
 fn what_is_shed_counts_as_never_answered() {
-    // Twenty in line wait 20 ms at the most: p99 holds at any rate, and what is too much fails at once.
+    // Twenty queued requests wait 20 ms at most: p99 holds at any rate, and excess requests fail at once.
     let queue = Queue { kind: QueueKind::Shedding(20), ..QUEUE };
     let mut plan = capacity_plan(1, 180);
     plan.design.slo.push(plan::limit("failed < 0.1%").expect("a limit"));
     let record = finished(plan, 5, &mut Simulated::queueing(5, &[queue]));
     let conclusion = analysis::conclude(&record);
-    // Of a queue that holds twenty, a thousandth is lost at 0.76 of its limit.
+    // A queue with room for twenty loses a thousandth at 0.76 of its limit.
     let found = &conclusion.capacities[0];
     assert_eq!(found.met_first.as_deref(), Some("failed < 0.1%"));
     assert!(!conclusion.is_void(), "{:?}", conclusion.findings);
@@ -265,7 +268,8 @@ fn a_limit_that_is_never_kept_ends_the_run_with_that() {
     assert!(why.contains("does not keep p99 < 50ms even at 1.00/s"), "{why}");
 }
 
-/// Windows follow from what earlier blocks found: every rate is in the record, and no window's outcome moved itself.
+/// Windows depend on earlier blocks: every rate is in the record, and no window's result affected its own
+/// rate.
 #[test]
 fn a_window_is_placed_before_it_is_seen() {
     let mut queues = Simulated::queueing(9, &[QUEUE]);

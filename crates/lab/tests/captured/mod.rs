@@ -1,9 +1,10 @@
-//! What is captured to explain a run: after it, in rounds, whatever becomes of it without any harm to the result.
+//! Captures that explain a run: after it, in rounds, and without any effect on the result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use analysis::{Outcome, conclude};
+use model::Until;
 use plan::{Metric, Plan, Rate};
 use proofload_lab::{
     LabError, News, Progress, ROUNDS, Schedule, TRIALS, VARIANTS_MAX, capture_only, explained,
@@ -18,7 +19,8 @@ fn asked(variants: usize) -> Plan {
     plan
 }
 
-/// Runs it with this fault; what was said of captures that are not made, and what was told before they began.
+/// Runs it with this fault. Returns the messages about captures that are not made, and the estimates before
+/// they began.
 fn captured(plan: Plan, environment: &mut Simulated) -> (Record, Vec<String>, Vec<f64>) {
     let (mut said, mut told) = (Vec::new(), Vec::new());
     let mut watch = |update: &proofload_lab::Update<'_>| match update.news {
@@ -170,8 +172,24 @@ fn at_a_rate_every_variant_gets_the_same_arrivals_in_a_window_and_new_ones_in_th
 }
 
 #[test]
+fn a_measurement_is_captured_at_its_highest_rate() {
+    let measure = plan::Measure {
+        until: Until::Elapsed(Duration::from_secs(1)),
+        rates: Some("100,200".parse().expect("rates")),
+        arrivals: plan::Process::Poisson,
+        warmup: Duration::ZERO,
+    };
+    let plan = Plan { factors: Vec::new(), measure: Some(measure), ..asked(1) };
+    let mut environment = Simulated::new(7, &[0.0]);
+    let _ = captured(plan, &mut environment);
+    let rates = environment.captures.iter().map(|(_, spec)| spec.open.map(|open| open.rate.at(0.0)));
+    let rates: Vec<Option<f64>> = rates.collect();
+    assert!(!rates.is_empty() && rates.iter().all(|rate| *rate == Some(200.0)), "{rates:?}");
+}
+
+#[test]
 fn where_responses_are_few_windows_are_longer_for_all() {
-    // About 8 a second, of which twenty take 2.5 s.
+    // About 8 per second, so that twenty take 2.5 s.
     let mut environment = Simulated::new(7, &[0.0, -5.5]);
     let (_, said, _) = captured(asked(2), &mut environment);
     assert_eq!(said, Vec::<String>::new());
@@ -206,7 +224,7 @@ fn captures_alone_measure_no_block_and_end_with_what_fails() {
     let (record, result) = alone(&mut Simulated::new(7, &[0.0, 0.2]));
     assert!(result.is_ok() && reason(&record) == &EndReason::Measured);
     assert_eq!(record.captures.len(), 2 * 2 * TRIALS.concat().len());
-    // Where nothing is known of responses windows are not as long as where there were none.
+    // Windows with unknown response times are not as long as without any responses.
     let longest = record.captures.iter().map(|capture| capture.end_ns - capture.start_ns).max();
     assert!(longest.is_some_and(|ns| ns < 10_000_000_000), "{longest:?}");
 

@@ -1,4 +1,5 @@
-//! The features of an experiment file as choices, grouped by axis. A test draws at most one choice of each axis and merges their TOML.
+//! The features of an experiment file as choices, grouped by axis. A test draws at most one choice of each
+//! axis and merges their TOML.
 
 use toml::{Table, Value};
 
@@ -11,7 +12,7 @@ pub const BASE: &str = r#"
     design.budget = "40s"
 "#;
 
-/// Files that choices name, in the folder of the experiment.
+/// Files that choices use, in the folder of the experiment.
 pub const FILES: [(&str, &str); 5] = [
     ("body.txt", "hello"),
     ("rows.csv", "id\n1\n2\n"),

@@ -10,7 +10,7 @@ use crate::choices::{CHOICES, Choice};
 use crate::world::{Weather, World};
 use crate::{environment, folder, planned};
 
-/// Kinds of runs that every weather is tried with, beside a comparison of throughput.
+/// Kinds of runs for which every weather is tried, in addition to a comparison of throughput.
 const RUNS: [&str; 3] = ["p99", "objective", "steps"];
 
 #[test]
@@ -24,7 +24,7 @@ fn writes_the_records_of_the_corpus() {
     let runs = CHOICES.iter().filter(|choice| RUNS.contains(&choice.name)).map(|choice| vec![*choice]);
     for choices in [Vec::new()].into_iter().chain(runs) {
         for (index, weather) in Weather::ALL.into_iter().enumerate() {
-            // Each choice alone is there already.
+            // Each single choice already exists.
             if weather == Weather::Faster && !choices.is_empty() {
                 continue;
             }
@@ -33,7 +33,7 @@ fn writes_the_records_of_the_corpus() {
     }
 }
 
-/// Runs these choices, if they are a valid experiment, and keeps the record.
+/// Runs these choices, if they are a valid experiment, and stores the record.
 fn write(into: &Path, choices: &[Choice], weather: Weather, seed: u64, files: &Path) {
     let Ok(plan) = planned(choices, files) else { return };
     let name = choices

@@ -1,5 +1,5 @@
-//! Features of the experiment file in pairs and in random combinations: through the real plan, dispatcher, analysis, report and gate, in a
-//! simulated environment. `rules.rs` has what must hold of each run.
+//! Features of the experiment file in pairs and in random combinations: through the real plan, dispatcher,
+//! analysis, report and gate, in a simulated environment. `rules.rs` contains the invariants of every run.
 
 mod choices;
 #[allow(dead_code, unused_imports)]
@@ -26,12 +26,12 @@ use world::{Weather, World};
 
 /// Keys of the schema that no choice sets, each with the reason.
 const NOT_DRAWN: &[&str] = &[
-    "services.host", // services on other machines have tests of their own, and no simulation
+    "services.host", // services on other machines have separate tests, and no simulation
 ];
-/// Random combinations, of which about a third is valid.
+/// Random combinations, about a third of which are valid.
 const DRAWS: u64 = 1500;
 
-/// A folder with the files that choices name.
+/// A folder with the files that choices use.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in FILES {
@@ -62,7 +62,7 @@ fn tried(plan: Plan, seed: u64, weather: Weather, with_page: bool) {
     assert!(rules::printed(&opened, with_page) == printed, "a record that is read back reports otherwise");
 }
 
-/// Tries each of these on all processors and panics with those that fail, grouped by message.
+/// Calls `attempt` for each item on all processors and panics with the failed ones, grouped by message.
 fn all_hold<T: Sync>(items: &[T], name: impl Fn(&T) -> String + Sync, attempt: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -96,7 +96,7 @@ fn all_hold<T: Sync>(items: &[T], name: impl Fn(&T) -> String + Sync, attempt: i
     assert!(report.is_empty(), "{report}");
 }
 
-/// Every two choices of different axes, and each alone.
+/// Every two choices of different axes, and each single one.
 fn pairs() -> Vec<Vec<Choice>> {
     let mut pairs: Vec<Vec<Choice>> = CHOICES.iter().map(|choice| vec![*choice]).collect();
     for (index, one) in CHOICES.iter().enumerate() {
@@ -208,7 +208,7 @@ fn collect_keys(schema: &Value, root: &Value, path: &str, keys: &mut BTreeSet<St
     for schema in resolved(schema, root) {
         for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-            // Levels have the keys of the file once more.
+            // Levels repeat the keys of the file.
             if path != "factors" {
                 keys.insert(canonical(&path));
                 collect_keys(schema, root, &path, keys);
@@ -223,7 +223,7 @@ fn collect_keys(schema: &Value, root: &Value, path: &str, keys: &mut BTreeSet<St
     }
 }
 
-/// The same of what a file sets.
+/// Paths of the keys that a file sets.
 fn collect_set(value: &Value, schema: &Value, root: &Value, path: &str, drawn: &mut BTreeSet<String>) {
     for schema in resolved(schema, root) {
         for (name, value) in value.as_object().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! The rules that hold of every run, whatever was combined.
+//! The invariants of every run, for any combination.
 
 use analysis::{Conclusion, Outcome, Ruling};
 use model::Grade;
@@ -6,21 +6,21 @@ use record::Record;
 use report::{CSV, Gated, HTML, JSON, JUNIT, Look, MARKDOWN, Measured, SVG, TEXT, render};
 use serde_json::Value;
 
-/// Texts that no report may contain, each with the reason.
+/// Texts that no report may contain.
 const FORBIDDEN: [&str; 8] = ["NaN", " inf", "×0.0 ", "-0.0 ", " 1 requests", " 1 blocks", "Some(", "None"];
 
-/// Share of the budget for which a block under way is waited for.
+/// Share of the budget for which the current block may continue.
 const GRACE: f64 = 0.05;
 /// A window that began within that time still ends.
 const UNDER_WAY_S: f64 = 1.5;
 
-/// What a report of a record says, in every form.
+/// The output of a record's report in every form.
 #[derive(PartialEq)]
 pub struct Printed {
     pub forms: Vec<(&'static str, String)>,
 }
 
-/// Everything that is printed of a record and its gate.
+/// The output of a record and its gate.
 pub fn printed(record: &Record, with_page: bool) -> Printed {
     let conclusion = analysis::conclude(record);
     let measured = Measured::new(record, &conclusion, None);
@@ -116,7 +116,7 @@ fn gate_agrees_with_report(record: &Record, conclusion: &Conclusion) {
     }
 }
 
-/// Shares are at most 1, cores no more than the machine has, and the parts of a sum add up.
+/// Shares are at most 1, cores at most the machine's, and the parts of a sum add up.
 fn numbers_are_possible(value: &Value, path: &str, record: &Record) {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,5 @@
-//! No five bytes of a planted secret are in any file of a record, or in anything that is printed of it, wherever the secret was typed.
+//! No five bytes of a planted secret are in any file of a record, or in any output about it, wherever the
+//! secret was typed.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +12,11 @@ use crate::choices::{BASE, merge, parsed};
 use crate::environment::{Fault, Simulated};
 use crate::{all_hold, environment, rules};
 
-/// Bytes of a secret that nothing may have in a row.
+/// Number of consecutive bytes of a secret that nothing may contain.
 const SEEN_MAX: usize = 5;
 
-/// Secrets of every shape: plain, with what JSON, shells, URLs and forms escape, of several words and lines, and like a reference or a list.
+/// Secrets of every kind: plain, with characters that JSON, shells, URLs and forms escape, of several words
+/// and lines, and like a reference or a list.
 const SECRETS: [&str; 10] = [
     "QZXJV7KWQ9ZXVJ3QKXZW8J",
     "QZXJV\"7KWQ9\\ZXVJ3QK'XZW8J",
@@ -28,9 +30,10 @@ const SECRETS: [&str; 10] = [
     "QZXJV7KWQ9/ZXVJ3QKXZ+W8J==",
 ];
 
-/// Where a secret is typed: a name and the experiment, with marks for the secret. `@S@` is the secret as it is, `@H@` in one line, `@J@`
-/// within a JSON string, `@U@` in a URL, `@F@` in a form, `@Q@` as a word of a shell, `@X@` in XML, `@Y@` between apostrophes of YAML, `@B@`
-/// in the lines of a block of it, `@N@` between quotes in one line.
+/// Places of a secret: a name and the experiment, with marks for the secret. `@S@` is the secret unchanged,
+/// `@H@` in one line, `@J@` within a JSON string, `@U@` in a URL, `@F@` in a form, `@Q@` as a word of a
+/// shell, `@X@` in XML, `@Y@` between apostrophes of YAML, `@B@` in the lines of a YAML block, `@N@` between
+/// quotes in one line.
 const CONTEXTS: &[(&str, &str)] = &[
     ("variable", r#"services.api.env.DB_PASSWORD = "@S@""#),
     ("variable of a level", r#"factors.setting.on.api.env.API_KEY = "@S@""#),
@@ -171,7 +174,7 @@ struct Case {
     files: Vec<(&'static str, String)>,
 }
 
-/// All contexts with all secrets that can stand in them.
+/// All contexts with all secrets that are possible in them.
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for secret in SECRETS {
@@ -199,7 +202,7 @@ fn fits(context: &str, secret: &str) -> bool {
     !(secret.contains('\n') && (context.contains("@H@") || context.contains("@N@")))
 }
 
-/// A context with a secret; `None` where the secret cannot stand there.
+/// A context with a secret. `None` if the secret is not possible there.
 fn placed(context: &str, secret: &str) -> Option<Table> {
     let mut table = parsed(BASE);
     merge(&mut table, parsed(context));
@@ -264,7 +267,7 @@ fn no_secret_is_in_a_record() {
     all_hold(&cases, |case| format!("{}: {:?}", case.name, case.secret), keeps);
 }
 
-/// The secret in texts that were cut within it, at every place, by each function that cuts.
+/// The secret in texts that were truncated within it, at every position, by each function that truncates.
 fn cut(secret: &str) -> Vec<String> {
     let before = "x".repeat(20);
     let text = format!("{before}{secret} end");
@@ -283,7 +286,8 @@ fn cut(secret: &str) -> Vec<String> {
     cuts.collect()
 }
 
-/// Runs the experiment, in which a service dies with the secret among its last words, and looks for the secret. Panics if there is any.
+/// Runs the experiment, in which a service dies with the secret in its last output, and searches for the
+/// secret. Panics if it is found.
 fn keeps(case: &Case) {
     let (secret, kept) = (case.secret, tempfile::tempdir().expect("a folder"));
     for (name, text) in &case.files {
@@ -292,7 +296,7 @@ fn keeps(case: &Case) {
     let plan = plan::parse(&case.toml, kept.path())
         .unwrap_or_else(|problems| panic!("refused: {}", problems[0].message));
     let directory = kept.path().join("record");
-    // As it is typed where a placeholder has it.
+    // As typed, if it comes from a placeholder.
     let typed = if case.toml.contains("{file.secret.txt}") { "{file.secret.txt}" } else { secret };
     let command =
         ["proofload", "compare", "--env", &format!("API_TOKEN={typed}"), &format!("node s.js {typed}")];
@@ -316,12 +320,12 @@ fn keeps(case: &Case) {
     }
 }
 
-/// A response that was not as expected.
+/// A response that violated the contract.
 fn example(value: &str) -> ContractFailure {
     ContractFailure { kind: FailureKind::Header("x-echo".into()), count: 1, example: value.to_owned() }
 }
 
-/// The lines of a file that have a part of the secret.
+/// The lines of a file that contain a part of the secret.
 fn shown(path: &Path, secret: &str) -> String {
     let text = String::from_utf8_lossy(&fs::read(path).expect("a file")).into_owned();
     let lines = text.lines().filter(|line| leak(secret, line.as_bytes()).is_some());

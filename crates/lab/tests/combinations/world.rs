@@ -17,7 +17,7 @@ use crate::environment::{Fault, Queue, QueueKind, Simulated};
 const LOADS_MAX: u32 = 20_000;
 const PER_S: f64 = 2000.0;
 
-/// What happens during a run.
+/// Event during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weather {
     Quiet,
@@ -122,7 +122,7 @@ impl World {
         World { inner, plan: plan.clone(), loads: 0 }
     }
 
-    /// The slice as the engine would give it for the load of this variant.
+    /// The slice as the engine would return it for the load of this variant.
     fn fitted(&self, slice: Slice, until: Option<u64>) -> Slice {
         let variant = &self.plan.variants[slice.variant];
         let requests = variant.load.requests.iter();
@@ -198,7 +198,7 @@ impl Environment for World {
     }
 
     fn cores_apart(&self) -> usize {
-        // Of two processors one is the generator's.
+        // One of two processors is the generator's.
         self.inner.cores_apart().min(1)
     }
 

@@ -1,11 +1,11 @@
-//! Which processors the services get: their own, or all together with the generator.
+//! Processors of the services: separate from the generator's, or shared with it.
 
 use plan::Metric;
 use record::Record;
 
 use super::environment::{Simulated, plan, run};
 
-/// A finished run of two variants on four processors, three of which confined services have.
+/// A finished run of two variants on four processors, three of which are for confined services.
 fn ran(cores: [f64; 2], change: impl FnOnce(&mut plan::Plan)) -> (Record, Simulated) {
     let mut plan = plan(2);
     change(&mut plan);

@@ -1,4 +1,5 @@
-//! Blocks in which the machine was not ours: dropped and replaced whatever was measured in them, until too little is left.
+//! Disturbed blocks: dropped and replaced regardless of the measured values, as long as enough blocks are
+//! left.
 
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ fn a_fixed_number_of_blocks_is_of_those_that_count() {
     let record = finished(plan, 3, &mut environment);
     assert_eq!((reason(&record), record.blocks_kept(), record.blocks.len()), (&EndReason::LastLook, 8, 10));
     assert!(conclude(&record).comparisons[0].estimate.is_some());
-    // It is the most that there may be: what is disturbed is dropped as well where as many never fit.
+    // It is a maximum: disturbed blocks are also dropped if that number of blocks never fits.
     let second = |block: u32| stolen(if block == 2 { 0.5 } else { 0.0 });
     let mut environment = Simulated::new(3, &[0.0, 0.0]).with(|it| it.machine = second);
     let mut most = crate::environment::plan(2);
@@ -67,7 +68,7 @@ fn what_the_first_blocks_settle_is_settled_also_where_they_are_dropped() {
             finished(plan(2), 5, &mut Simulated::new(5, &[0.0, 0.3]).with(|it| it.machine = machine));
         let (warm_up, first) = (record.warm_up.as_ref(), sound.warm_up.as_ref());
         let (warm_up, first) = (warm_up.expect("it was settled"), first.expect("it was settled"));
-        // The watch is that of the first block, whether it counts or not; what room there is for it may differ.
+        // The first block is watched, whether it counts or not. The time for watching may differ.
         assert!(warm_up.measured && warm_up.steady_after_s == first.steady_after_s, "{warm_up:?}");
         assert!(record.allocation.as_ref().is_some_and(|allocation| allocation.measured));
         assert!(record.blocks_planned.is_some() && record.blocks_kept() >= 4, "{:?}", record.ended);
@@ -88,7 +89,8 @@ fn on_a_machine_that_is_never_ours_blocks_count_once_dropping_them_does_not_help
     assert_eq!((reason(&record), conclusion.comparisons[0].outcome), (&EndReason::Decided, Outcome::Better));
     assert_eq!(found(&conclusion), ["steal", "blocks_dropped"]);
 
-    // Nor is one dropped for which there is no time any more, and whoever asks for it gets all of them.
+    // A block is not dropped if there is no time for another one, and a run can be configured to keep all
+    // blocks.
     let mut short = plan(2);
     short.design.blocks = Some(6);
     let sound = run(short.clone(), 2, &mut Simulated::new(2, &[0.0, 0.9])).0;
@@ -119,7 +121,7 @@ fn what_a_service_uses_that_runs_already_and_is_not_seen_is_no_disturbance() {
         dropped(&run(plan(2), 2, &mut environment).0)
     };
     assert_eq!(dropped_where(true), [] as [u32; 0]);
-    // Of a service elsewhere nothing is at work here, so that it is others who disturb.
+    // A service on another machine uses nothing here, so other processes are the disturbance.
     assert!(dropped_where(false).starts_with(&[1, 2, 3]));
 }
 
@@ -127,7 +129,7 @@ fn with_cpus(cpus: usize) -> Environment {
     Environment { cpus, ..Environment::default() }
 }
 
-/// A block of a sound run, each of whose slices was changed.
+/// A block of a valid run, with each of its slices changed.
 fn block(change: impl Fn(&mut Slice)) -> Block {
     let (record, _) = run(plan(2), 1, &mut Simulated::new(1, &[0.0, 0.3]));
     let mut block = record.blocks[1].clone();
@@ -160,7 +162,7 @@ fn nothing_that_belongs_to_a_variant_has_a_part_in_the_decision() {
 #[test]
 fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
     let of = |turns: bool, cpus: usize, use_: fn(u64) -> MachineUse| {
-        // The windows of both trials are the time that one of them tells of.
+        // The windows of both trials are the time that one of them reports.
         let block = block(|slice| {
             let length_ns = (slice.counts.window_ns + slice.counts.drain_ns) * if turns { 2 } else { 1 };
             slice.machine = use_(length_ns);
@@ -178,9 +180,9 @@ fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
         let all = Some("a quota of CPU time held the run back for 100 % of the time".to_owned());
         assert_eq!(of(turns, 2, held), all);
     }
-    // A fifth of the processors, and not of one of them.
+    // A fifth of all processors, not of one.
     assert_eq!(of(true, 6, others), None);
-    // The generator alone is pinned in this environment, to one of them.
+    // In this environment only the generator is pinned, to one of them.
     assert_eq!(of(true, 0, others), Some("other processes used 100 % of the processors' time".to_owned()));
     let empty = Block { trials: Vec::new(), ..block(|_| ()) };
     assert_eq!(Taken::of(&empty, true, &with_cpus(2)), Taken::default());
@@ -199,7 +201,7 @@ fn what_is_taken_on_any_machine_that_services_run_on_counts_as_of_that_machine()
     };
     let host = Some("CPU steal was 30 %".to_owned());
     assert_eq!(taken(|_| stolen(0.3)), host);
-    // Half of this machine's processors, and an eighth of those there.
+    // Half of this machine's processors, and an eighth of the others'.
     assert_eq!(taken(|ns| MachineUse { strangers_cpu_ns: ns, ..stolen(0.0) }), None);
     let quarter = Some("other processes used 25 % of the processors' time".to_owned());
     assert_eq!(taken(|ns| MachineUse { strangers_cpu_ns: 2 * ns, ..stolen(0.0) }), quarter);

@@ -1,4 +1,5 @@
-//! An environment without processes: a clock that only the environment moves, rates and response times drawn from a seed.
+//! An environment without processes: a clock that only the environment advances, and rates and response times
+//! drawn from a seed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub use queue::{Kind as QueueKind, Queue, capacity_plan};
 
 /// Responses per second of a variant without effect.
 const BASE_RATE: f64 = 2000.0;
-/// What the clock shows when a run begins.
+/// Time of the clock at the beginning of a run.
 const BEGAN_S: f64 = 1000.0;
 const TIMEOUT_S: f64 = 5.0;
 /// Spread between processes, and between slices of one.
@@ -43,27 +44,27 @@ pub enum Fault {
     NoData,
     Interrupt(u32),
     AllFail,
-    /// Variant 1 gives nothing within the windows of one block.
+    /// Variant 1 has no responses within the windows of one block.
     Silent(u32),
     /// All requests of this variant time out.
     TimesOut(usize),
     /// All requests of variant 1 get status 500 in one block.
     Breaks(u32),
-    /// All answers of this variant are fine but for a header.
+    /// All responses of this variant lack a header.
     Plain(usize),
     /// This variant loses a worker in its first trial.
     LosesWorker(usize),
-    /// Variant 1 dies in this round while this is captured.
+    /// Variant 1 dies in this round during this capture.
     DiesCaptured(u32, CaptureKind),
-    /// Variant 1 does not start with what captures.
+    /// Variant 1 does not start with captures.
     NeverStartsCaptured,
     /// The user stops in this round.
     InterruptCaptured(u32),
-    /// The second generator is lost in the measured slices of these blocks, and comes back each time.
+    /// The second generator is lost in the measured slices of these blocks, and returns each time.
     LosesGenerator(fn(u32) -> bool),
-    /// It is lost in this block for good.
+    /// It is lost permanently in this block.
     LosesGeneratorForGood(u32),
-    /// It was gone between blocks, and came back, before this one.
+    /// It was lost between blocks, and returned, before this one.
     FindsGeneratorGone(u32),
     NoGenerators,
 }
@@ -75,48 +76,48 @@ pub struct Simulated {
     effects: Vec<f64>,
     /// Effect of each variant on log response time.
     pub slower: Vec<f64>,
-    /// Connections of every load from now on, where capacity is measured.
+    /// Connections of all later loads, if capacity is measured.
     pub connections: u32,
-    /// How many there may be at most, and why.
+    /// Maximum number of connections, and the reason.
     pub connections_most: Option<(u32, String)>,
-    /// The arrivals that each slice in open loop was asked for, by variant and block.
+    /// The arrivals requested for each slice in open loop, by variant and block.
     pub arrivals: Vec<(usize, u32, AskedOpen)>,
     pub starts: Vec<Start>,
-    /// Cores that the services of each variant keep busy while they have all, of four.
+    /// Cores that the services of each variant use while they may use all four.
     pub cores: Vec<f64>,
-    /// The number of variants that were alive when services were confined; empty if they never were.
+    /// Number of running variants when services were confined. Empty if they never were.
     pub confined: Vec<usize>,
-    /// The windows that were captured, by variant.
+    /// The captured windows, by variant.
     pub captures: Vec<(usize, CaptureSpec)>,
     pub fault: Option<Fault>,
     /// The last output of a service that dies.
     pub last_words: String,
-    /// What each slice has of responses that were not as expected.
+    /// Unexpected responses in each slice.
     pub examples: Vec<ContractFailure>,
-    /// What the machine does in each slice of a block.
+    /// State of the machine in each slice of a block.
     pub machine: fn(u32) -> MachineUse,
-    /// How much later than the first the second generator begins in a block, in nanoseconds, and how wrong that may be.
+    /// Delay of the second generator's start in a block, in nanoseconds, and its clock error.
     pub late: fn(u32) -> (u64, u64),
     pub connects: u32,
     /// Why the second generator is gone.
     gone: Option<String>,
-    /// How long a response takes: what is in flight when a slice ends.
+    /// Response time, which determines the requests in flight at the end of a slice.
     pub response_s: f64,
-    /// Whether load comes from two generators that are processes of their own.
+    /// Whether the load comes from two generators in separate processes.
     pub generators: bool,
-    /// What runs already and is loaded.
+    /// The running Service that is loaded.
     pub deployed: Option<Deployed>,
-    /// Variant, block, and the luck of its process.
+    /// Variant, block, and random speed of its process.
     pub living: Vec<(usize, u32, f64)>,
-    /// How long a service takes to start in a block, in seconds.
+    /// Start time of a service in a block, in seconds.
     pub start_s: fn(u32) -> f64,
-    /// A variant that is faster by this logarithm once its process is so old, in seconds.
+    /// A variant that becomes faster by this logarithm when its process has this age in seconds.
     pub grows_up: Option<(usize, f64, f64)>,
-    /// When each variant's process was started.
+    /// Start time of each variant's process.
     born_s: BTreeMap<usize, f64>,
     /// Peak memory of each variant in megabytes.
     pub peak_mb: Vec<u64>,
-    /// Services that are queues, by variant, and what draws their arrivals.
+    /// Services that are queues, by variant, and the source of their arrivals.
     queues: Vec<Queue>,
     arriving: Pcg64,
 }
@@ -172,14 +173,14 @@ impl Simulated {
         vec![ServiceStarted { service: "api".into(), cpus, ..ServiceStarted::default() }]
     }
 
-    /// Seconds of a window in which a variant is as fast as it gets.
+    /// Seconds of a window in which a variant is at full speed.
     fn grown_s(&self, variant: usize, began_s: f64, seconds: f64) -> f64 {
         let Some((_, after_s, _)) = self.grows_up.filter(|(of, ..)| *of == variant) else { return 0.0 };
         let age_s = began_s + seconds - self.born_s[&variant];
         (age_s - after_s).clamp(0.0, seconds)
     }
 
-    /// A normal variate, by the sum of twelve uniform ones: good to three sigma, which is all that is needed.
+    /// A normal variate, as the sum of twelve uniform ones: good to three sigma, which is sufficient.
     pub fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.random.random::<f64>()).sum::<f64>() - 6.0
     }
@@ -286,7 +287,7 @@ impl Environment for Simulated {
         let SliceSpec { kind, until, open } = wanted;
         let seconds = seconds_of(until);
         let began_s = self.clock_s;
-        // Generators elsewhere have to agree on a begin first.
+        // Generators on other machines have to agree on a start first.
         let agreeing_s = if self.generators { 0.175 } else { 0.0 };
         self.clock_s += seconds + self.response_s + 0.025 + agreeing_s;
         let (_, block, luck) = *self.living.iter().find(|living| living.0 == variant).expect("it lives");
@@ -340,7 +341,7 @@ impl Environment for Simulated {
         if seconds <= self.response_s
             || matches!(self.fault, Some(Fault::Silent(at)) if at == block && variant == 1)
         {
-            // Responses came, after the window.
+            // Responses came after the window.
             made.counts.successful_in_window = 0;
         }
         Ok(made)
@@ -430,7 +431,7 @@ fn parts(sent: u64, (late_ns, clock_error_ns): (u64, u64)) -> Vec<GeneratorPart>
     vec![first, GeneratorPart { late_ns, clock_error_ns, ..part("ssh://b", sent - sent / 2) }]
 }
 
-/// The slice as if each answer had lacked a header.
+/// The slice as if each response had lacked a header.
 fn plain(slice: Slice) -> Slice {
     let failure = ContractFailure {
         kind: FailureKind::Header("content-encoding".into()),
@@ -441,7 +442,7 @@ fn plain(slice: Slice) -> Slice {
     Slice { counts: Counts { status, contract_failures: vec![failure], ..slice.counts }, ..slice }
 }
 
-/// The slice as if nobody had answered in time.
+/// The slice as if all requests had timed out.
 fn timed_out(slice: Slice, open: Option<AskedOpen>) -> Slice {
     let open = open.map(|open| {
         let due = open.rate.due_by(slice.counts.window_ns as f64 / 1e9) as u64;
@@ -462,7 +463,7 @@ fn timed_out(slice: Slice, open: Option<AskedOpen>) -> Slice {
     Slice { counts, ..slice }
 }
 
-/// Response times from 1 ms on, exponential as those of a queue, all of them stretched by a factor.
+/// Response times from 1 ms on, exponential like a queue's, multiplied by a factor.
 fn open_loop(rate_per_s: f64, intended: u64, log: f64) -> OpenLoop {
     let mut response = Latencies::new();
     let mut schedule_lag = Latencies::new();
@@ -527,12 +528,12 @@ pub fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64)
     }
 }
 
-/// Runs a plan. Whatever becomes of it, nothing lives on, and the record on disk is the one in memory.
+/// Runs a plan. Afterwards no trial is left running, and the record on disk equals the one in memory.
 pub fn run(plan: Plan, seed: u64, environment: &mut Simulated) -> (Record, Result<(), LabError>) {
     watched(plan, seed, environment, &mut |_| {})
 }
 
-/// The same with somebody watching.
+/// The same with an observer.
 pub fn watched(
     plan: Plan,
     seed: u64,
@@ -547,7 +548,7 @@ pub fn watched(
     (record, result)
 }
 
-/// The same of a run in which nothing goes wrong: also one that is void, or ends early, is no error.
+/// Runs a plan without errors. A void or early end is not an error.
 pub fn finished(plan: Plan, seed: u64, environment: &mut dyn Environment) -> Record {
     let (writer, _folder) = begun(plan, seed);
     let (record, result) = proofload_lab::run(writer, environment, &mut |_| {});
@@ -555,7 +556,7 @@ pub fn finished(plan: Plan, seed: u64, environment: &mut dyn Environment) -> Rec
     record
 }
 
-/// Its checks that say anything.
+/// Its checks with a finding.
 pub fn found(conclusion: &Conclusion) -> Vec<&'static str> {
     conclusion.findings.iter().map(|finding| finding.check.name()).collect()
 }
@@ -564,7 +565,7 @@ pub fn outcomes(conclusion: &Conclusion) -> Vec<Outcome> {
     conclusion.comparisons.iter().map(|comparison| comparison.outcome).collect()
 }
 
-/// That a run took no longer than it may.
+/// Asserts that a run did not exceed its time.
 pub fn assert_in_budget(record: &Record) {
     let (ended, budget) = (record.ended.as_ref().expect("the run ended"), record.header.plan.design.budget);
     assert!(ended.seconds <= budget.as_secs_f64() * 1.02, "{ended:?} of {budget:?}");
@@ -574,12 +575,12 @@ pub fn reason(record: &Record) -> &EndReason {
     &record.ended.as_ref().expect("the run ended").reason
 }
 
-/// Numbers of the blocks that count for nothing.
+/// Numbers of the dropped blocks.
 pub fn dropped(record: &Record) -> Vec<u32> {
     record.blocks.iter().filter(|block| block.dropped.is_some()).map(|block| block.number).collect()
 }
 
-/// Has records written where that needs no disk, if there is such a place: for examples, which make thousands.
+/// Stores records in memory if possible: examples create thousands.
 #[allow(dead_code)]
 pub fn write_to_memory() {
     let memory = std::path::Path::new("/dev/shm");
@@ -588,7 +589,7 @@ pub fn write_to_memory() {
     }
 }
 
-/// A record in which nothing has happened yet.
+/// A record without events.
 pub fn begun(plan: Plan, seed: u64) -> (Writer, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder for the record");
     let header = header(plan, seed, &["proofload"]);
@@ -597,7 +598,7 @@ pub fn begun(plan: Plan, seed: u64) -> (Writer, tempfile::TempDir) {
     (writer, folder)
 }
 
-/// The header of a record that this command line made.
+/// The header of a record with this command line.
 pub fn header(plan: Plan, seed: u64, command: &[&str]) -> Header {
     Header {
         version: record::VERSION,

@@ -1,4 +1,5 @@
-//! Services that are queues: response times in open loop follow from arrivals and service times, so that their capacity is known.
+//! Services that are queues: response times in open loop depend on arrivals and service times, so that their
+//! capacity is known.
 
 use std::time::Duration;
 
@@ -12,24 +13,24 @@ use stats::Latencies;
 
 use super::{Simulated, TIMEOUT_S, seconds_of, slice};
 
-/// A service with a line before it.
+/// A service with a queue.
 #[derive(Debug, Clone, Copy)]
 pub struct Queue {
-    /// Responses per second at its limit.
+    /// Maximum responses per second.
     pub per_s: f64,
     pub kind: Kind,
-    /// Standard deviation of the logarithm of that between processes.
+    /// Standard deviation of its logarithm between processes.
     pub between_sd: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
-    /// Exponential service by so many servers.
+    /// Exponential service by this number of servers.
     Exponential(usize),
     Constant,
-    /// Exponential, and 25 ms more of one request in 500.
+    /// Exponential, and 25 ms more for one request in 500.
     Pauses,
-    /// Exponential, and no more than so many in line: the rest fails at once.
+    /// Exponential, with a limited queue: further requests fail at once.
     Shedding(usize),
 }
 
@@ -69,7 +70,7 @@ impl Simulated {
             Kind::Exponential(servers) => self.exponential() * servers as f64 / per_s,
             Kind::Constant => 1.0 / per_s,
             Kind::Pauses => {
-                // At its limit it does `per_s`: the pauses are part of that.
+                // Its maximum rate is `per_s`: the pauses are included.
                 let pause = if self.arriving.random_range(0..500) == 0 { 0.025 } else { 0.0 };
                 self.exponential() * (1.0 / per_s - 0.025 / 500.0) + pause
             }
@@ -77,7 +78,8 @@ impl Simulated {
         }
     }
 
-    /// What came of arrivals at this rate from an empty line: response times (infinite where it failed), and when the last was done.
+    /// Results of arrivals at this rate from an empty queue: response times (infinite for failures), and the
+    /// end of the last one.
     fn served(&mut self, kind: Kind, per_s: f64, rate: Rate, seconds: f64) -> (Vec<(f64, f64)>, f64) {
         let servers = if let Kind::Exponential(servers) = kind { servers } else { 1 };
         let most = if let Kind::Shedding(most) = kind { most } else { usize::MAX };
@@ -89,7 +91,7 @@ impl Simulated {
             if now >= seconds {
                 return (all, last);
             }
-            // Thinned, where the rate changes.
+            // Thinned if the rate changes.
             if self.arriving.random::<f64>() >= rate.at(now) / highest {
                 continue;
             }
@@ -152,7 +154,7 @@ impl Simulated {
     }
 }
 
-/// A plan that asks how much so many variants bear within p99 < 50 ms.
+/// A plan for the capacity of this number of variants with p99 < 50 ms.
 pub fn capacity_plan(variants: usize, budget_s: u64) -> Plan {
     let mut plan = super::plan(variants);
     plan.design.metric = Metric::Capacity;

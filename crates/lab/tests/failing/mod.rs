@@ -1,5 +1,5 @@
-//! Variants that never succeed, or now and then not at all: the first is an answer that leaves the others theirs, the second is
-//! none and ends a run as soon as nothing else can come of it.
+//! Variants that never succeed, or only at times. The first is a result that leaves the others theirs. The
+//! second is none, and ends a run as soon as no other result is possible.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ fn a_variant_that_never_answers_is_told_so_and_the_others_are_judged() {
         assert_eq!(comparison.no_success.as_deref(), Some(answer.as_str()));
         assert!(comparison.estimate.is_none() && comparison.ratio_so_far.is_none() && requests > 0);
         assert!(comparison.exploratory.is_empty());
-        // What only follows from it is not told as well.
+        // Consequences of it are not reported as well.
         assert_eq!(found(&conclusion), ["no_success"], "{looks:?}");
         assert!(!conclusion.is_void());
         let ended = if looks == LookRule::Once { &EndReason::LastLook } else { &EndReason::Decided };
@@ -110,7 +110,7 @@ fn a_treatment_that_is_not_applied_ends_the_run_after_the_first_warm_up() {
         let EndReason::Void(why) = reason(&record) else { panic!("{:?}", record.ended) };
         let said = "level-1: level level-1 of setting declares content-encoding gzip, and 100 of 100 responses had none instead";
         assert!(why.starts_with(said) && why.contains(cause), "{why}");
-        // What is left to compare does not save it: the experiment is not the one that was asked for.
+        // The remaining comparison does not save the run, because the experiment is not the requested one.
         let warm_ups = record.blocks[0].trials.iter().map(|trial| trial.slices.len()).sum::<usize>();
         assert!(record.blocks.len() == 1 && warm_ups <= 3, "{warm_ups}");
         assert!(conclusion.is_void() && conclusion.comparisons.iter().all(|c| c.outcome == Outcome::Invalid));

@@ -1,4 +1,5 @@
-//! Generators that are processes of their own: what becomes of a block in which one was lost, or did not begin with the others.
+//! Generators in separate processes: the fate of a block in which one was lost, or did not begin with the
+//! others.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use record::{EndReason, Event, Record, Trial};
 
 use crate::environment::{Fault, Simulated, begun, dropped, finished, plan, reason, run, watched};
 
-/// Two variants, and a generator here and one elsewhere.
+/// Two variants, a generator on this machine and one on another.
 fn shared() -> Plan {
     let mut plan = plan(2);
     plan.generators = Generators {
@@ -40,13 +41,13 @@ fn trials_follow_one_another_and_each_slice_says_who_had_which_part_of_it() {
     assert_eq!(record.generators.len(), 2);
     let slices = || record.complete_trials().flat_map(Trial::measured);
     assert!(slices().all(|slice| slice.turns == 1 && slice.generators.len() == 2));
-    // A window that all have to agree on is worth it only if it is long.
+    // A window that requires an agreement only pays off if it is long.
     assert!(slices().last().is_some_and(|slice| slice.counts.window_ns >= 2_000_000_000));
     let shares = conclude(&record).generators;
     let names: Vec<&str> = shares.iter().map(|share| share.name.as_str()).collect();
     assert_eq!(names, ["local 1", "ssh://b"]);
     assert!((shares[0].share - 0.5).abs() < 0.01 && shares[1].host.as_deref() == Some("host"), "{shares:?}");
-    // Each is connected once, and looked for before each block.
+    // Each is connected once, and checked before each block.
     assert_eq!(environment.connects as usize, record.blocks.len() + 1);
 }
 
@@ -75,7 +76,7 @@ fn a_block_in_which_a_generator_is_lost_is_given_up_and_another_takes_its_place(
         let evidence = &conclude(&record).findings[0].evidence;
         let told = format!("in block {} generator ssh://b ended before it had answered", lost[0]);
         assert!(evidence.contains(&told), "{evidence}");
-        // The warm-up is settled by the first block that is whole.
+        // The first complete block determines the warm-up.
         let warm_up = record.warm_up.as_ref().expect("it was settled");
         assert!(warm_up.measured && warm_up.steady_after_s.iter().all(Option::is_some), "{warm_up:?}");
         assert_eq!(said.iter().filter(|said| said.ends_with("there")).count(), 1 + lost.len());
@@ -133,7 +134,7 @@ fn nothing_starts_where_generators_cannot_be_had() {
 fn a_block_for_which_a_generator_came_late_is_dropped_whoever_wants_disturbed_ones_kept() {
     for drop_disturbed in [true, false] {
         let mut environment = environment(5, 0.3);
-        // 1 % of a window of 2 s is 20 ms, and of what clocks cannot tell nobody is accused.
+        // 1 % of a window of 2 s is 20 ms. A delay within the clock error is not reported.
         environment.late = |block| match block {
             2 => (80_000_000, 40_000_000),
             4 => (80_000_000, 70_000_000),
@@ -168,6 +169,6 @@ fn captures_have_generators_back_and_say_nothing_of_it_in_the_record() {
         proofload_lab::capture_only(writer, &mut environment, 1, &proofload_lab::TRIALS, &mut |_| {});
     result.expect("nothing went wrong");
     assert_eq!((record.generators.len(), record.generators_lost.len()), (2, 0));
-    // Before anything, and before each of two trials of two variants.
+    // Before anything else, and before each of two trials of two variants.
     assert_eq!(environment.connects, 5);
 }

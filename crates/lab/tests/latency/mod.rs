@@ -1,5 +1,6 @@
-//! The dispatcher over a simulated environment in open loop: the rate is that of the slowest variant and common to all, trials are
-//! long enough for the quantile, and a planted difference in latency is found, with the right sign, where there is one.
+//! The dispatcher over a simulated environment in open loop. The rate depends on the slowest variant and is
+//! common to all, trials are long enough for the quantile, and a planted difference in latency is found with
+//! the right sign.
 
 use std::time::Duration;
 
@@ -36,7 +37,7 @@ fn a_planted_difference_in_latency_is_found_though_throughput_says_the_opposite(
     assert!(environment.living.is_empty());
 }
 
-/// Luck of processes is 5 % either way, so that responses of slow processes are most of the slowest of all.
+/// Processes vary by 5 % in either direction, so that the slowest responses mostly come from slow processes.
 #[test]
 fn the_quantile_of_all_responses_together_is_compared_where_that_is_asked() {
     let mut plan = latency_plan(Metric::P99, Rate::ShareOfCapacity(0.6));
@@ -58,7 +59,8 @@ fn the_quantile_of_all_responses_together_is_compared_where_that_is_asked() {
     assert!((estimate.ratio / ratio - 1.0).abs() < 0.001, "{} and {ratio}", estimate.ratio);
 }
 
-/// A quantile of all blocks of the baseline moves with each, and what was decided would be open again, of a variant that is gone.
+/// A quantile over all blocks of the baseline changes with each, and an earlier decision about a variant that
+/// is no longer measured would be open again.
 #[test]
 fn where_quantiles_are_of_all_blocks_each_variant_is_in_all_of_them() {
     let mut pooled = plan(3);
@@ -88,7 +90,7 @@ fn the_rate_is_a_share_of_the_slowest_and_variants_of_a_block_get_the_same_arriv
         let of = |variant| arrivals.clone().filter(move |of| of.0 == variant).map(|of| of.2);
         let common = of(0).all(|open| open.rate == model::Rate::Constant(rate.per_s));
         assert!(of(0).eq(of(1)) && common, "block {}", block.number);
-        // Warm-up to the limit, then the common rate, of which the first slice does not count.
+        // Warm-up at the limit, then at the common rate, whose first slice does not count.
         for trial in &block.trials {
             let kinds: Vec<(SliceKind, bool)> =
                 trial.slices.iter().map(|slice| (slice.kind, slice.counts.open.is_some())).collect();
@@ -109,7 +111,7 @@ fn trials_are_as_long_as_the_quantile_wants_also_of_a_rare_request() {
         (plan.design.endpoint, plan.design.budget) = (endpoint, Duration::from_secs(budget_s));
         finished(plan, 5, &mut Simulated::new(5, &[0.0, 0.0]))
     };
-    // p90 wants 100 and some more of the two in a hundred.
+    // p90 needs 100 and some more of the two in a hundred.
     for (record, least) in
         [(ran(Metric::P99, 100.0, None, 300), 1000), (ran(Metric::P90, 400.0, rare(), 1200), 5000)]
     {
@@ -133,7 +135,7 @@ fn what_the_budget_or_the_slices_cannot_hold_is_said_before_the_first_block() {
         EndReason::BudgetTooSmall { needed_s } => *needed_s,
         other => panic!("{other:?}"),
     };
-    // 8 trials of 10,510 requests at 20 a second are more than an hour.
+    // 8 trials of 10,510 requests at 20 per second take more than an hour.
     assert!((7_000..13_000).contains(&needed_s), "{needed_s}");
     assert_eq!(record.blocks_kept(), 0);
     let finding = &analysis::conclude(&record).findings[0];

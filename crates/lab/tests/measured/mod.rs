@@ -1,4 +1,4 @@
-//! One variant measured and nothing compared: a slice for each rate in one trial, each judged by itself.
+//! One variant measured without a comparison: a slice for each rate in one trial, each judged separately.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ fn a_share_is_of_the_capacity_and_each_rate_has_a_slice_that_limits_are_compared
     let gate = analysis::gated(&record, &conclusion, &record.header.plan.gate);
     let rulings: Vec<analysis::Ruling> = gate.judgements.iter().map(|judgement| judgement.ruling).collect();
     use analysis::Ruling::{Fail, Inconclusive, Pass};
-    // No failure among some thousands is not yet less than one in a hundred thousand.
+    // No failure among some thousands does not prove fewer than one in a hundred thousand.
     assert_eq!(rulings, [Pass, Pass, Fail, Fail, Inconclusive, Inconclusive]);
 }
 

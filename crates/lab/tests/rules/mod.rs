@@ -1,5 +1,5 @@
-//! The rules by which a run looks at its result, and what is judged beside the comparisons: the copy, effects of factors,
-//! several metrics. And what comes of runs that cannot be judged.
+//! The rules for analyzing a run's result, and judgements beside the comparisons: the copy, effects of
+//! factors, several metrics. Also runs that cannot be judged.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn brief(mut plan: Plan, blocks: u32) -> Plan {
     plan
 }
 
-/// Whether anything told which variant is ahead.
+/// Whether anything shows which variant leads.
 fn tells(conclusion: &Conclusion) -> bool {
     let comparisons = &conclusion.comparisons;
     comparisons.iter().any(|c| c.estimate.is_some() || c.ratio_so_far.is_some() || !c.exploratory.is_empty())
@@ -70,7 +70,7 @@ fn what_is_decided_is_measured_no_further_and_keeps_its_verdict() {
         for (estimate, candidate) in estimates.iter().zip(1..) {
             let measured = record.complete_blocks().filter(|block| block.order.contains(&candidate)).count();
             assert_eq!(estimate.blocks as usize, measured);
-            // Decided at a look: whatever ended the run has no part in it.
+            // Decided at a look, independent of what ended the run.
             if estimate.blocks < record.blocks_kept() {
                 assert_eq!(Some(estimate.critical_t), rule.look_t(estimate.blocks));
                 assert!(conclusion.comparisons[candidate - 1].outcome.is_decided());
@@ -82,7 +82,7 @@ fn what_is_decided_is_measured_no_further_and_keeps_its_verdict() {
         left_s += four.design.budget.as_secs_f64() - record.ended.as_ref().expect("it ended").seconds;
     }
     assert!(fewer >= 6 && left_s > 0.0, "{fewer} left early");
-    // With a limit to hold all are measured to the end.
+    // With a limit, all variants are measured to the end.
     four.gate = plan::max_regression(&four.design, 0.05);
     let record = run(four, 0);
     assert!(record.complete_blocks().all(|block| block.order.len() == 4));
@@ -112,7 +112,7 @@ fn once_shows_nothing_before_its_end_and_judges_comparisons_together() {
     }
     assert_eq!(conclusion.comparisons[0].outcome, Outcome::Better);
 
-    // More blocks than fit: those that fit, and an interval for so many.
+    // More blocks than fit: those that fit, and an interval for their number.
     let mut plan = looking(2, LookRule::Once);
     (plan.design.blocks, plan.design.budget) = (Some(120), Duration::from_secs(60));
     let record = finished(plan, 5, &mut environment);
@@ -144,13 +144,13 @@ fn the_copy_raises_no_false_alarm_in_a_fair_world() {
         let record = finished(brief(with_copy(plan(2)), 10), *seed, &mut environment);
         conclude(&record).aa.expect("it was asked for").differs
     });
-    // 1 % of 200 is 2; with that rate more than 6 come once in 200 such tests, and the seeds are fixed.
+    // 1 % of 200 is 2. At that rate more than 6 occur once in 200 such tests, and the seeds are fixed.
     assert!(alarms.count() <= 6);
 }
 
 #[test]
 fn planted_effects_of_two_factors_are_found_with_their_interaction() {
-    // a does 0.15 without b and 0.45 with it.
+    // a has an effect of 0.15 without b and 0.45 with it.
     let cells = [0.0, -0.2, 0.15, 0.25];
     let mut four = plan(4);
     let levels = |name: &str| vec![format!("{name}0"), format!("{name}1")];

@@ -1,5 +1,5 @@
-//! How long slices are and how many: short where trials take turns, never shorter than a response takes, and always
-//! within the budget.
+//! Length and number of slices: short if trials take turns, never shorter than a response, and always within
+//! the budget.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn lengths(record: &Record) -> Vec<f64> {
     slices.map(|slice| slice.counts.window_ns as f64 / 1e9).collect()
 }
 
-/// Turns in each of them.
+/// Number of turns in each of them.
 fn turns(record: &Record) -> Vec<u32> {
     record.complete_trials().flat_map(Trial::measured).map(|slice| slice.turns).collect()
 }
@@ -90,7 +90,7 @@ fn the_spread_within_trials_is_what_was_planted_for_one_variant_and_for_several(
         let record = finished(plan, seed, &mut Simulated::new(seed, &effects));
         let allocation = record.allocation.expect("it was settled");
         let within_sd = allocation.within_sd.expect("it was measured");
-        // 0.02 of slices, and a little for counts that are whole numbers.
+        // 0.02 for slices, and a little for the rounding of counts.
         assert!(range.contains(&within_sd), "{allocation:?}");
     }
 }
@@ -119,7 +119,7 @@ fn whatever_is_asked_settings_stay_within_their_bounds() {
     }
 }
 
-/// One end of a ramp says nothing of how many requests a trial gets.
+/// One end of a ramp does not determine the number of a trial's requests.
 #[test]
 fn a_ramp_begins_with_slices_for_its_mean() {
     let mut ramp = at_rate(plan(2));
@@ -140,7 +140,8 @@ fn without_a_warm_up_trials_are_measured_at_once() {
     }
 }
 
-/// Responses of a connection come in step, every so often from a turn's begin on: windows of turns count as many as come.
+/// Responses of connections come in step, at intervals from a turn's start on: windows of turns count them
+/// correctly.
 #[test]
 fn what_comes_in_step_is_counted_as_often_as_it_comes() {
     let turn = Turn { kind: SliceKind::Measured, seconds: 1.29, lead_s: 0.43 };

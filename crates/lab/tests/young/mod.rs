@@ -1,4 +1,5 @@
-//! Services that become faster while they are measured: their figures are no verdict, and the report names a longer warm-up.
+//! Services that become faster while they are measured: their figures give no verdict, and the report
+//! recommends a longer warm-up.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ fn budget(seconds: u64) -> Plan {
     plan
 }
 
-/// A run in which variant 1 doubles its speed when its process is so old.
+/// A run in which variant 1 doubles its speed when its process has this age.
 fn growing(plan: Plan, after_s: f64) -> (Record, Conclusion) {
     let mut environment = Simulated::new(5, &[0.0, -0.4]);
     environment.grows_up = Some((1, after_s, std::f64::consts::LN_2));

@@ -1,4 +1,4 @@
-//! What is rendered, what is drawn from it, and what is refused.
+//! Rendered requests, draws from them, and rejected requests.
 
 use std::sync::Arc;
 
@@ -59,7 +59,8 @@ fn each_variant_is_a_whole_request_in_its_endpoint() {
     assert_eq!(places, [("list", 0, 1), ("GET /items/{id}", 1, 3), ("HEAD /items/long-name", 4, 1)]);
 }
 
-/// Pearson's statistic against the limit that chance exceeds once in a thousand times; the seed is fixed.
+/// Pearson's statistic compared with the limit that chance exceeds once in a thousand times. The seed is
+/// fixed.
 #[test]
 fn endpoints_come_by_weight_and_rows_evenly() {
     const DRAWS: usize = 80_000;
@@ -142,7 +143,7 @@ fn more_than_the_limit_is_refused_before_it_is_rendered() {
     );
 }
 
-/// The share of each number, read off the slots.
+/// The share of each number, computed from the slots.
 fn shares(table: &AliasTable) -> Vec<f64> {
     let mut workers = vec![0.0; table.slots.len()];
     for (own, slot) in table.slots.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! The io_uring instance of a thread: set up or refused, requests put in, completions taken out.
+//! The io_uring instance of a thread: setup, submission of requests, and retrieval of completions.
 //!
-//! It knows the kernel's forms and nothing about HTTP, connections or time limits of requests.
+//! It knows the kernel's data structures and nothing about HTTP, connections or request timeouts.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
@@ -12,14 +12,14 @@ use rustix::io::Errno;
 
 use super::{self as buffers, Buffers};
 
-/// Requests that are handed over at once, at most; a full queue is handed over early.
+/// Maximum requests submitted at once. A full queue is submitted early.
 const QUEUE_MAX: u32 = 1024;
-/// Received at once where most of a response is to be thrown away: a head, and no more of the body than need be.
+/// Receive size if most of a response is to be discarded: a head, and as little of the body as possible.
 const HEAD_BYTES: u32 = 4096;
-/// The one group of provided buffers.
+/// The only group of provided buffers.
 const GROUP: u16 = 0;
 
-/// What a completion is about.
+/// The kind of request that a completion belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -32,16 +32,17 @@ pub(super) enum Kind {
 
 const KINDS: [Kind; 5] = [Kind::Connected, Kind::Sent, Kind::Received, Kind::Skipped, Kind::Cancelled];
 
-/// Names a request: what it does, on which connection, on which of that connection's sockets.
+/// Identifies a request: its kind, its connection, and the connection's socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tag {
     pub(super) kind: Kind,
     pub(super) index: u32,
-    /// Counts the sockets of a connection, so that what comes late from an earlier one can be told; 24 bits are used.
+    /// Counts the sockets of a connection, so that late completions of an earlier one are recognised. 24 bits
+    /// are used.
     pub(super) socket: u32,
 }
 
-/// For how many completions a wait holds out, and how long: the most by which one of them is seen late.
+/// The number of completions a wait is for, and how long: the maximum delay before one of them is seen.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
     pub(super) several: usize,
@@ -68,11 +69,12 @@ impl Tag {
 }
 
 impl Ring {
-    /// Sets up a ring for `connections` sockets; an error where the kernel has none, forbids it, or is too old.
+    /// Sets up a ring for `connections` sockets. Fails if the kernel has no io_uring, forbids it, or is too
+    /// old.
     ///
-    /// Source: `io_uring_setup(2)`. Deferred task running (Linux 6.1) lets the kernel complete requests only while this
-    /// thread waits for them. What is youngest of all that is used is the minimal wait (6.12), so that nothing else needs a
-    /// probe; without it this driver would be no cheaper than the other.
+    /// Source: `io_uring_setup(2)`. Deferred task running (Linux 6.1) lets the kernel complete requests only
+    /// while this thread waits for them. The newest feature used is the minimal wait (6.12), so nothing else
+    /// needs a probe. Without it this driver would be no cheaper than the other.
     pub(super) fn new(connections: usize, buffers: &Buffers) -> Result<Ring, Errno> {
         let files = u32::try_from(connections).map_err(|_| Errno::INVAL)?;
         let mut builder = IoUring::builder();
@@ -85,18 +87,18 @@ impl Ring {
         }
         let submitter = uring.submitter();
         submitter.register_files_sparse(files).map_err(errno)?;
-        // SAFETY: the buffers outlive the ring: the driver drops them after it.
+        // SAFETY: the buffers outlive the ring, because the driver drops them after it.
         unsafe { submitter.register_buf_ring_with_flags(buffers.address(), buffers::COUNT, GROUP, 0) }
             .map_err(errno)?;
         Ok(Ring { uring })
     }
 
-    /// Hands over what is queued, waits for a completion, at most `wait_ns`, and takes out all there are. At first it
-    /// holds out for several of them, as `patience` says.
+    /// Submits queued requests, waits for a completion for at most `wait_ns`, and takes all completions. The
+    /// wait first lasts for several of them, as given by `patience`.
     pub(super) fn wait(&mut self, wait_ns: u64, patience: Patience, events: &mut Vec<cqueue::Entry>) {
         let limit = Timespec::from(Duration::from_nanos(wait_ns));
         let args = SubmitArgs::new().timespec(&limit);
-        // The kernel does not look at the limit before its patience is over.
+        // The kernel does not check the limit before its patience has run out.
         let patient = patience.several > 1 && wait_ns > u64::from(patience.us) * 1000;
         let (want, args) =
             if patient { (patience.several, args.min_wait_usec(patience.us)) } else { (1, args) };
@@ -115,29 +117,29 @@ impl Ring {
         self.uring.submitter().register_files_update(index, &files).map(drop).map_err(errno)
     }
 
-    /// Ends every request on slot `index` and forgets its file. Late completions are still to come. `false`: one may go on, and what it
-    /// points to has to stay.
+    /// Cancels every request on slot `index` and removes its file. Late completions may still arrive. Returns
+    /// `false` if a request may continue, so that its memory must stay valid.
     #[must_use]
     pub(super) fn forget(&mut self, index: u32) -> bool {
-        // What is queued for this socket must not go out on the slot's next one.
+        // Requests queued for this socket must not run on the slot's next one.
         let handed_over = self.submit();
         let submitter = self.uring.submitter();
         let cancelled = submitter.register_sync_cancel(None, CancelBuilder::fd(Fixed(index)).all());
-        // Nothing to cancel is an error, and fine.
+        // Having nothing to cancel is an error, but harmless.
         let cancelled = matches!(cancelled.map_err(errno), Ok(()) | Err(Errno::NOENT));
         let _ = submitter.register_files_update(index, &[-1]);
-        // They hold the file until their end has been worked off, which happens in a wait only.
+        // The requests hold the file until their end is processed, which happens only in a wait.
         let now = Timespec::new();
         let _ = submitter.submit_with_args(1, &SubmitArgs::new().timespec(&now));
         handed_over.is_ok() && cancelled
     }
 
-    /// Asks to be told when slot `index` is connected, or has failed to.
+    /// Requests a completion when slot `index` is connected, or has failed to connect.
     pub(super) fn connected(&mut self, tag: Tag) -> Result<(), Errno> {
         self.push(opcode::PollAdd::new(Fixed(tag.index), libc::POLLOUT as u32).build(), tag)
     }
 
-    /// Receives whatever arrives from now on, each time into a provided buffer.
+    /// Receives all data from now on, each time into a provided buffer.
     pub(super) fn receive_all(&mut self, tag: Tag) -> Result<(), Errno> {
         self.push(opcode::RecvMulti::new(Fixed(tag.index), GROUP).build(), tag)
     }
@@ -151,15 +153,15 @@ impl Ring {
         self.push(entry, tag)
     }
 
-    /// Receives up to `count` bytes without copying them anywhere; see `MSG_TRUNC` in tcp(7).
+    /// Receives up to `count` bytes without copying them. See `MSG_TRUNC` in tcp(7).
     pub(super) fn skip(&mut self, tag: Tag, count: u32) -> Result<(), Errno> {
         let entry =
             opcode::Recv::new(Fixed(tag.index), std::ptr::null_mut(), count).flags(libc::MSG_TRUNC).build();
         self.push(entry, tag)
     }
 
-    /// Sends `bytes`, which must stay where they are until that has completed or was cancelled. When `silent`, there is a
-    /// completion only if not all of them could be sent.
+    /// Sends `bytes`, which must not move until the send has completed or was cancelled. If `silent`, there
+    /// is a completion only if not all of them could be sent.
     pub(super) fn send(&mut self, tag: Tag, bytes: &[u8], silent: bool) -> Result<(), Errno> {
         let all = if silent { libc::MSG_WAITALL } else { 0 };
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
@@ -170,7 +172,7 @@ impl Ring {
         self.push(entry.flags(flags), tag)
     }
 
-    /// Ends the request `tag`, which says so in a completion of its own.
+    /// Cancels the request `tag`, which then has its own completion.
     pub(super) fn cancel(&mut self, tag: Tag) -> Result<(), Errno> {
         let entry = opcode::AsyncCancel::new(tag.pack()).build().flags(Flags::SKIP_SUCCESS);
         self.push(entry, Tag { kind: Kind::Cancelled, ..tag })
@@ -178,8 +180,8 @@ impl Ring {
 
     fn push(&mut self, entry: Entry, tag: Tag) -> Result<(), Errno> {
         let entry = entry.user_data(tag.pack());
-        // SAFETY: memory that an entry points to outlives the ring: provided buffers and the request's bytes, which the
-        // driver drops after it.
+        // SAFETY: memory that an entry points to outlives the ring: provided buffers and the request's bytes,
+        // which the driver drops after it.
         while unsafe { self.uring.submission().push(&entry) }.is_err() {
             self.submit()?;
         }
@@ -189,7 +191,7 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // Closing the ring would end its requests only some time later; peers are to see their end now.
+        // Closing the ring would end its requests only later, but peers should see the end now.
         let _ = self.uring.submitter().register_sync_cancel(None, CancelBuilder::any());
     }
 }

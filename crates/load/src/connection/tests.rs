@@ -1,5 +1,5 @@
-//! Connections with TLS and HTTP/2 against servers in memory, hostile ones included: what is booked must not depend on how
-//! the bytes were cut. No socket, no clock.
+//! Connections with TLS and HTTP/2 against in-memory servers, including hostile ones. The recorded results
+//! must not depend on how the bytes were split. No socket, no clock.
 
 mod frames;
 mod http2;
@@ -22,7 +22,7 @@ const MS: u64 = 1_000_000;
 const TIMEOUT_NS: u64 = 300 * MS;
 const CONNECT_TIMEOUT_NS: u64 = 200 * MS;
 
-/// How the bytes of the server are cut on their way.
+/// How the bytes of the server are split.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cut {
     Whole,
@@ -51,7 +51,7 @@ impl Cut {
     }
 }
 
-/// Runs a case with every cut, and returns what all of them have booked.
+/// Runs a case with every cut, and returns the tally, which must be the same for all.
 #[track_caller]
 fn for_all_cuts(case: impl Fn(Cut) -> String) -> String {
     let whole = case(Cut::Whole);
@@ -60,19 +60,19 @@ fn for_all_cuts(case: impl Fn(Cut) -> String) -> String {
     whole
 }
 
-/// One connection of a worker, with a socket that a test holds the other end of.
+/// One connection of a worker, whose other end is controlled by the test.
 struct Bench {
     worker: Worker,
     cut: Cut,
     now_ns: u64,
-    /// How many bytes the socket takes before it is full.
+    /// Number of bytes that the socket accepts before it is full.
     room: usize,
     said: Vec<u8>,
     has_socket: bool,
 }
 
 impl Bench {
-    /// A connection, opened as far as TCP goes, that will send `count` requests.
+    /// A connection, open at the TCP level, that will send `count` requests.
     fn new(
         request: &Request,
         protocol: Protocol,
@@ -89,7 +89,7 @@ impl Bench {
         bench
     }
 
-    /// Time goes by, and what is due is done.
+    /// Advances time and handles expired limits.
     fn pass(&mut self, time_ns: u64) {
         self.now_ns += time_ns;
         if let Some((_, act)) = self.worker.overdue(0, self.now_ns) {
@@ -97,13 +97,13 @@ impl Bench {
         }
     }
 
-    /// Opens the window: requests begin, as many as there is room for.
+    /// Opens the window: requests begin as far as there is room.
     fn load(&mut self) {
         self.worker.open_window(self.now_ns, Until::Requests(0));
         self.perform(Action::Free);
     }
 
-    /// The server says this.
+    /// Delivers bytes of the server.
     fn hear(&mut self, bytes: &[u8]) {
         for piece in self.cut.pieces(bytes) {
             if self.has_socket {
@@ -113,7 +113,7 @@ impl Bench {
         }
     }
 
-    /// The server ends the connection.
+    /// Ends the connection from the server's side.
     fn end(&mut self) {
         if self.has_socket {
             let act = self.worker.ended(0, self.now_ns);
@@ -121,7 +121,7 @@ impl Bench {
         }
     }
 
-    /// What was said to the server since this was asked last.
+    /// Bytes sent to the server since the last call.
     fn said(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.said)
     }
@@ -164,7 +164,7 @@ impl Bench {
         self.worker.finish(self.now_ns, |_| {})
     }
 
-    /// What was booked, in words.
+    /// The tally as text.
     fn books(self) -> String {
         let slice = self.slice();
         let mut text = format!("opened {}", slice.connections_opened);
@@ -189,13 +189,14 @@ fn get() -> Request {
     Request::new("GET", "/", "proofload.test")
 }
 
-/// With pipelining a request may begin while bytes of a long body are being thrown away, and what follows them is its response.
+/// With pipelining a request may begin while bytes of a long body are being discarded, and what follows them
+/// is its response.
 #[test]
 fn only_without_pipelining_the_kernel_throws_away_what_is_left_of_a_body() {
     for (pipeline, skippable) in [(1, 90_001), (2, 0)] {
         let mut bench = Bench::new(&get(), Protocol::Http1 { pipeline }, None, (Cut::Whole, 2));
         bench.load();
-        // One that is bad is not sampled.
+        // A bad response is not sampled.
         let head = "HTTP/1.1 500 X\r\nContent-Length: 90000\r\n\r\n";
         bench.hear(format!("{head}{}", "x".repeat(90_000)).as_bytes());
         bench.hear(head.as_bytes());
@@ -203,7 +204,7 @@ fn only_without_pipelining_the_kernel_throws_away_what_is_left_of_a_body() {
     }
 }
 
-/// A contract that nothing can break.
+/// A contract that every response fulfils.
 fn anything() -> Option<Contract> {
     Some(Contract { status: (100..600).collect(), ..Contract::default() })
 }

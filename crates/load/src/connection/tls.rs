@@ -1,5 +1,5 @@
-//! TLS on one connection: between the bytes of the socket and those of the protocol. By rustls, without I/O and without
-//! buffers of its own: a record is decrypted where the driver has received it.
+//! TLS of one connection, between the socket and the protocol. Uses rustls, without I/O and without own
+//! receive buffers: a record is decrypted in the driver's buffer.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use rustls::{AlertDescription, CertificateError, ClientConfig, Error, InvalidMes
 
 use crate::trust::{ClientKey, is_of_authority};
 
-/// Encrypted ahead of what the socket has taken, at most.
+/// Maximum bytes encrypted ahead of the socket.
 const RECORDS_BYTES_MAX: usize = 64 * 1024;
-/// What one message of a handshake may take, which has to be there in full before it is read.
+/// Maximum size of one handshake message, which must be complete before it is parsed.
 const PARTIAL_BYTES_MAX: usize = 128 * 1024;
 /// Type, version and length of a record: RFC 8446, section 5.1.
 const HEADER_BYTES: usize = 5;
 
-/// What all connections of a thread have in common.
+/// Settings shared by all connections of a thread.
 #[derive(Debug, Clone)]
 pub(crate) struct TlsSettings {
     pub(crate) config: Arc<ClientConfig>,
@@ -37,17 +37,17 @@ pub(super) struct TlsError {
 pub(super) struct Tls {
     pub(super) session: UnbufferedClientConnection,
     client: Arc<ClientKey>,
-    /// Received, and to be read with what follows: a record or a message of the handshake that has not ended.
+    /// An incomplete record or handshake message, to be parsed with the next bytes.
     partial: Vec<u8>,
     /// Records to be written, from `written` on.
     records: Vec<u8>,
     written: usize,
-    /// The peer has said that nothing more will come.
+    /// The peer has announced the end of its data.
     pub(super) ended: bool,
 }
 
 impl Tls {
-    /// A handshake; its first message is there to be written.
+    /// Starts a handshake. Its first message is ready to be written.
     pub(super) fn new(settings: &TlsSettings) -> Result<Tls, TlsError> {
         let session = UnbufferedClientConnection::new(settings.config.clone(), settings.name.clone());
         let mut tls = Tls {
@@ -62,7 +62,7 @@ impl Tls {
         Ok(tls)
     }
 
-    /// Takes bytes of records, and shows what they carry to `read`, until that returns false.
+    /// Decrypts records and passes their contents to `read` until that returns false.
     pub(super) fn received(
         &mut self,
         mut bytes: &mut [u8],
@@ -86,7 +86,7 @@ impl Tls {
         Ok(())
     }
 
-    /// Reads records, and encodes what they ask for. Returns how many of the bytes are done with.
+    /// Processes records, and encodes the replies they require. Returns the number of bytes consumed.
     fn process(&mut self, bytes: &mut [u8], read: &mut impl FnMut(&[u8]) -> bool) -> Result<usize, TlsError> {
         let mut taken = 0;
         loop {
@@ -108,7 +108,7 @@ impl Tls {
         }
     }
 
-    /// Encrypts bytes, as many of them as fit before some have been written.
+    /// Encrypts bytes up to the limit of unwritten records. Returns the number of bytes taken.
     pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
         let Ok(ConnectionState::WriteTraffic(mut traffic)) = self.session.process_tls_records(&mut []).state
         else {
@@ -138,7 +138,7 @@ impl Tls {
     }
 }
 
-/// Appends a message of the handshake or an alert to the records to be written.
+/// Appends a handshake message or an alert to the records to be written.
 fn encode<T>(mut data: EncodeTlsData<'_, T>, records: &mut Vec<u8>) {
     let from = records.len();
     if let Err(EncodeError::InsufficientSize(InsufficientSizeError { required_size })) = data.encode(&mut [])
@@ -149,7 +149,7 @@ fn encode<T>(mut data: EncodeTlsData<'_, T>, records: &mut Vec<u8>) {
     }
 }
 
-/// How many bytes the last record of these still lacks, or the header of the next one.
+/// Number of bytes missing for the last record, or for the header of the next one.
 fn missing(bytes: &[u8]) -> usize {
     let mut end = 0;
     while let Some(&[_, _, _, high, low]) = bytes.get(end..end + HEADER_BYTES) {
@@ -170,8 +170,8 @@ fn error(error: &Error, client: &ClientKey) -> TlsError {
     TlsError { cause: if is_of_certificate { Cause::Certificate } else { Cause::Tls }, text }
 }
 
-/// The reason for an alert. A server that asks for a client certificate has many alerts for one that does not come; only TLS 1.3 has one of
-/// its own.
+/// The reason for an alert. A server that requires a client certificate may send many different alerts if it
+/// gets none. Only TLS 1.3 has a specific one.
 fn refusal(alert: AlertDescription, client: &ClientKey) -> String {
     match client.asked() {
         Some(false) => {
@@ -202,7 +202,7 @@ fn is_about_certificate(alert: AlertDescription) -> bool {
     )
 }
 
-// What went wrong with TLS, in words that say what to do about it.
+// TLS errors as text, with a hint.
 
 fn text(error: &Error) -> String {
     match error {

@@ -1,8 +1,9 @@
-//! Tests of the content reader against contents coded by other programs: tests/vectors/make_vectors.mjs made them.
+//! Tests of the content reader with contents coded by other programs: tests/vectors/make_vectors.mjs made
+//! them.
 
 use super::*;
 
-/// The page by each coding: file, Content-Encoding, and at how many places before its end the data may end too.
+/// The page in each coding: file, Content-Encoding, and the number of valid truncation points.
 const PAGES: [(&str, &str, usize); 11] = [
     ("page.gz", "gzip", 0),
     ("page.named.gz", "x-gzip", 0),
@@ -26,7 +27,7 @@ fn vector(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The digest that Node's OpenSSL has for a content.
+/// The digest of a content according to Node's OpenSSL.
 fn expected(name: &str) -> Digest {
     let sums = String::from_utf8(vector("SHA256SUMS")).unwrap();
     let line = sums.lines().find(|line| line.split_whitespace().nth(1) == Some(name)).unwrap();
@@ -91,14 +92,14 @@ fn content_cut_short_is_never_taken_for_whole() {
         let truncated = Err(truncated(outermost(coding)));
         assert!(cut.iter().all(|result| *result == truncated), "{name}: {cut:?}");
     }
-    // The outer coding is whole and the inner is not.
+    // The outer coding is complete and the inner one is not.
     let page = vector("page.br");
     let outer = gzip(&page[..page.len() - 1]);
     assert_eq!(read("br, gzip", &outer), Err(truncated(BROTLI)));
 }
 
-/// Damage must not panic, and where there is a checksum it must not give another digest either. (Bits of a header that
-/// say nothing of the content may change nothing.) The last four bytes are length or checksum: there it must show.
+/// Damage must not panic, and must not change the digest if there is a checksum. Some bits of a header do not
+/// affect the content. The last four bytes are length or checksum, where damage must be detected.
 #[test]
 fn a_flipped_bit_never_passes_a_checksum() {
     let page = expected("page.txt");
@@ -116,7 +117,7 @@ fn a_flipped_bit_never_passes_a_checksum() {
     }
 }
 
-/// What the zstd decoder leaves to its caller.
+/// Checks that the zstd decoder leaves to its caller.
 #[test]
 fn a_zstd_frame_must_keep_to_its_header() {
     let whole = vector("page.unchecked.zst");
@@ -140,7 +141,7 @@ fn what_follows_the_end_is_a_flaw() {
 #[test]
 fn content_that_is_not_coded_as_named_is_corrupt() {
     for coding in ["gzip", "deflate", "br", "zstd"] {
-        // The proxy that decodes and leaves the header as it was.
+        // A proxy that decodes and leaves the header unchanged.
         assert_corrupt(coding, &vector("page.txt"));
     }
     for (bytes, coding) in [
@@ -184,7 +185,7 @@ fn coded_content_beyond_the_limit_is_not_kept_and_plain_content_has_none() {
 
 #[test]
 fn a_bomb_that_gives_nothing_in_the_end_stops_too() {
-    // A skippable zstd frame of 4 MiB: the outer coding makes bytes that the inner one passes over.
+    // A skippable zstd frame of 4 MiB: the outer coding decodes to bytes that the inner one skips.
     let mut frame = vec![0x50, 0x2a, 0x4d, 0x18, 0, 0, 0x40, 0];
     frame.resize(8 + (4 << 20), 0);
     let stopped = read_pieces(reader("zstd, gzip", 1 << 20), &gzip(&frame), usize::MAX).unwrap_err();

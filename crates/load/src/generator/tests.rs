@@ -1,4 +1,4 @@
-//! One load by one generator, and the same by several: what they do together.
+//! One load on one generator, and the same load divided among several.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ fn a_spec_comes_out_of_json_as_it_went_in() {
     let text = serde_json::to_string(&spec).unwrap();
     let back: LoadSpec = serde_json::from_str(&text).unwrap();
     assert_eq!(format!("{spec:?}"), format!("{back:?}"));
-    // The lines of a source that is not there do not come back; cells do.
+    // Source lines are not restored without the source, but cells are.
     assert_eq!(serde_json::to_string(&back).unwrap(), text);
 
     let ragged = r#"{"columns":["a","b"],"rows":[["1"]]}"#;

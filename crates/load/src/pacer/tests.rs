@@ -1,4 +1,5 @@
-//! Arrival times against tables and the integral of the rate, and Poisson arrivals against what defines a Poisson process.
+//! Arrival times compared with tables and the integral of the rate, and Poisson arrivals with the definition
+//! of a Poisson process.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ fn ramp((from_per_s, to_per_s, over_s): (f64, f64, f64)) -> Pace {
     Pace { rate: Rate::Ramp { from_per_s, to_per_s, over }, process: Process::Constant, seed: 0 }
 }
 
-/// All arrivals of one thread in a window, which begins now.
+/// All arrivals of one thread in a window that begins now.
 fn window(pacer: &mut Pacer, window_ns: u64) -> Vec<u64> {
     pacer.restart();
     let mut dues = Vec::new();
@@ -64,8 +65,8 @@ fn threads_together_are_as_evenly_spaced_as_one_and_exactly_as_many_as_asked_for
     }
 }
 
-/// Of n gaps of a Poisson process the mean is 1/rate, give or take 1/√n of it, and so is the standard deviation; the
-/// number in a second has a variance of its mean. The bounds are five standard errors.
+/// For n gaps of a Poisson process, the mean is 1/rate within 1/√n of it, and so is the standard deviation.
+/// The number in a second has a variance equal to its mean. The bounds are five standard errors.
 #[test]
 fn poisson_arrivals_are_a_process_of_the_rate() {
     const RATE: f64 = 2000.0;
@@ -87,7 +88,7 @@ fn poisson_arrivals_are_a_process_of_the_rate() {
     assert!((spread - 1.0).abs() < 5.0 * (2.0 / SECONDS as f64).sqrt(), "variance {spread} of the mean");
 }
 
-/// The first n of all are dealt in turn, as constant ones are: no thread ends long after the others.
+/// The first n of all are dealt in turn, like constant ones, so no thread ends long after the others.
 #[test]
 fn threads_share_the_poisson_arrivals_of_one() {
     let pace = pace(Process::Poisson, 2000.0, 7);
@@ -113,18 +114,18 @@ fn a_seed_means_the_same_arrivals_for_ever_and_each_window_others() {
     assert_ne!(again(43), first);
 }
 
-/// With pen and paper: r₀·t + (r₁ − r₀)·t²/2D = k, and r₁ from D on.
+/// Computed by hand: r₀·t + (r₁ − r₀)·t²/2D = k, and r₁ from D on.
 #[test]
 fn arrivals_on_a_ramp_are_where_the_table_has_them() {
     // (from, to, over in s), then arrivals by number and their times in seconds.
     type Row = ((f64, f64, f64), &'static [(u64, f64)]);
     let rows: [Row; 4] = [
-        // Up from nothing: t = √(k / 50), and evenly once 5000 were due.
+        // Up from zero: t = √(k / 50), and evenly once 5000 were due.
         ((0.0, 1000.0, 10.0), &[(0, 0.0), (50, 1.0), (200, 2.0), (1250, 5.0), (5000, 10.0), (6000, 11.0)]),
-        // Its mirror image: t = 10 − √((5000 − k) / 50), and nothing afterwards.
+        // The mirror image: t = 10 − √((5000 − k) / 50), and nothing afterwards.
         ((1000.0, 0.0, 10.0), &[(0, 0.0), (3750, 5.0), (4800, 8.0), (4950, 9.0), (5000, 10.0)]),
         ((300.0, 100.0, 2.0), &[(0, 0.0), (250, 1.0), (400, 2.0), (500, 3.0)]),
-        // As good as no ramp at all.
+        // Practically no ramp.
         ((1000.0, 1000.0 + 1e-10, 3.0), &[(0, 0.0), (1, 0.001), (1500, 1.5), (4000, 4.0)]),
     ];
     for (ends, arrivals) in rows {
@@ -147,7 +148,8 @@ fn arrivals_on_a_ramp_are_where_the_table_has_them() {
 }
 
 proptest! {
-    /// However steep: by any time there were as many arrivals as the rate adds up to, and the first at once.
+    /// For any slope, the number of arrivals by any time is the integral of the rate, and the first comes at
+    /// once.
     #[test]
     fn arrivals_by_a_time_are_the_integral_of_the_rate(
         (from_per_s, to_per_s) in (0.0..2000.0_f64, 0.0..2000.0_f64),

@@ -1,7 +1,7 @@
-//! HTTP/1.1 on one connection: requests written one after the other, responses read in the same order.
+//! HTTP/1.1 on one connection: requests are written one after the other, responses read in the same order.
 //!
-//! With pipelining several requests are under way; without it there is one, and its bytes go from the arena to the
-//! kernel without a copy.
+//! With pipelining several requests are in flight. Without it there is one, and its bytes go from the arena
+//! to the kernel without a copy.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::reader::{Progress, ReadError, ResponseReader};
 use crate::worker::Settings;
 use model::{Cause, Phase, Protocol};
 
-/// A body beyond this length is better thrown away by the kernel than copied to the engine.
+/// A body beyond this length is cheaper to discard in the kernel than to copy to the engine.
 const SKIP_WORTHWHILE_BYTES: u64 = 16 * 1024;
 
 pub(super) const ROW: Row = Row {
@@ -27,19 +27,19 @@ pub(super) const ROW: Row = Row {
 
 #[derive(Default)]
 struct Http1 {
-    /// Requests in flight, at most.
+    /// Maximum requests in flight.
     lanes: usize,
     reader: ResponseReader,
-    /// Oldest first: the first one's response comes next.
+    /// Requests in flight, oldest first. The next response belongs to the first.
     requests: VecDeque<InFlight>,
-    /// How many of them are written in full, and how many bytes of the next one.
+    /// Number of requests written in full, and of bytes written of the next one.
     written: usize,
     written_bytes: usize,
-    /// From where on the last piece was written.
+    /// Offset at which the last written piece began.
     piece_from: usize,
 }
 
-/// Why bytes are no response.
+/// The cause for bytes that are not a response.
 fn flaw(bytes: &[u8]) -> Cause {
     if Protocol::is_http2(bytes) { Cause::SpeaksHttp2 } else { Cause::Malformed }
 }
@@ -50,22 +50,24 @@ impl Http1 {
         (self.written, self.written_bytes) = (0, 0);
     }
 
-    /// Bytes that nobody asked for. Some servers take leave of an idle connection with 408 (RFC 9110, section 15.5.9): that is its end.
+    /// Handles unexpected bytes. Some servers end an idle connection with 408 (RFC 9110, section 15.5.9),
+    /// which counts as its end.
     fn surplus(&self, bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect {
         let is_farewell = bytes.starts_with(b"HTTP/1.") && bytes.get(8..12) == Some(b" 408");
         recorder.tally.error(Phase::Idle, if is_farewell { Cause::Closed } else { flaw(bytes) });
         Effect::Lost
     }
 
-    /// The first response is complete.
+    /// Handles the end of the first response.
     fn completed(&mut self, recorder: &mut Recorder<'_>) -> Effect {
-        // A response that overtook its request leaves half of it unwritten: nobody could tell what comes next.
+        // A response that overtook its request leaves half of it unwritten, so the connection cannot be
+        // reused.
         let reusable = self.reader.reusable && self.written > 0;
         let Some(request) = self.requests.pop_front() else { return Effect::Lost };
         recorder.completed(request, self.reader.status, self.reader.body_bytes);
         self.written = self.written.saturating_sub(1);
         if !reusable {
-            // Those that were to come after it get no response on this connection.
+            // The requests after it get no response on this connection.
             self.reader.restart(false);
             return self.lose(Cause::ClosedEarly, recorder);
         }
@@ -77,7 +79,7 @@ impl Http1 {
 
     fn lose(&mut self, cause: Cause, recorder: &mut Recorder<'_>) -> Effect {
         for (index, request) in self.requests.iter().enumerate() {
-            // The first one's time is up, and takes the connection from the others.
+            // The timeout of the first request ends the connection for the others.
             let cause = if index > 0 && cause == Cause::Timeout { Cause::Abandoned } else { cause };
             recorder.fail(request, self.phase(index), cause);
         }
@@ -136,8 +138,8 @@ impl Session for Http1 {
     }
 
     fn skippable(&self) -> u64 {
-        // With pipelining a request may begin while this is still on: what follows the end is then its response. A sampled one is read in
-        // full.
+        // With pipelining a request may begin while this body is being read, and the bytes after it are its
+        // response. A sampled response is read in full.
         let is_alone =
             self.lanes == 1 && self.requests.front().is_some_and(|request| request.content.is_none());
         match self.reader.skippable() {

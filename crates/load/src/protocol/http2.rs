@@ -1,6 +1,7 @@
-//! HTTP/2 on one connection: a stream for each request. Frames are read where they lie and written into one buffer.
+//! HTTP/2 on one connection: one stream per request. Frames are parsed in place and written into one buffer.
 //!
-//! Whatever breaks the protocol costs the connection, as [`Cause::Malformed`]; what concerns one stream costs that stream.
+//! A protocol error ends the connection with [`Cause::Malformed`]. An error of one stream ends only that
+//! stream.
 //! Source: RFC 9113.
 
 pub(crate) mod frame;
@@ -29,22 +30,22 @@ use crate::connection::{Effect, InFlight, Recorder};
 use crate::reader::HEADERS_LIMIT;
 use crate::worker::Settings;
 
-/// Flow control is not what is measured: windows are as wide as they are of use to anybody.
+/// Flow control is not measured, so windows are as wide as is useful.
 const WINDOW_BYTES: u32 = 1 << 24;
 
-/// How wide windows are until somebody says otherwise (RFC 9113, section 6.9.2), and how wide they may become.
+/// Initial window size (RFC 9113, section 6.9.2), and its maximum.
 const WINDOW_AT_FIRST: i64 = 65_535;
 const WINDOW_MAX: i64 = i32::MAX as i64;
 
-/// The longest block that is put together from pieces: four times what a head may hold, so that one too large is told from one that is
-/// malformed.
+/// Maximum block assembled from pieces: four times the limit of a head, so that a head that is too large is
+/// distinguished from a malformed one.
 const BLOCK_MAX: usize = 1 << 18;
 
-/// Frames that want an answer and may wait for a peer that does not read: each costs memory, and a peer that sends more of them
-/// means harm. nghttp2 has the same limit.
+/// Maximum number of replies queued for a peer that does not read. Each costs memory, and a peer that causes
+/// more is hostile. nghttp2 has the same limit.
 const UNREAD_ANSWERS_MAX: u32 = 1000;
 
-/// How much of requests' bodies is made ready ahead of the socket.
+/// Maximum bytes of request bodies prepared ahead of the socket.
 const UPLOAD_AHEAD_BYTES: usize = 1 << 18;
 
 pub(super) const ROW: Row = Row {
@@ -59,45 +60,46 @@ pub(super) const ROW: Row = Row {
 
 #[derive(Default)]
 struct Http2 {
-    /// Requests in flight, at most, if the server allows as many.
+    /// Maximum requests in flight, if the server allows this number.
     lanes: usize,
     scheme: &'static str,
-    /// By their numbers, which is also by age.
+    /// Ordered by number, and so by age.
     streams: VecDeque<Stream>,
     /// The number of the next stream.
     next: u32,
     encoder: Encoder,
-    /// The request sent last, by where its bytes are in the arena, which never moves them: its block, if it would be the same again.
+    /// The block of the last request, if encoding it again would give the same block. Identified by its place
+    /// in the arena, which never moves its bytes.
     last: Option<Rendered>,
     decoder: Decoder,
-    /// What the last block was.
+    /// Shape of the last block.
     shape: Shape,
     peer: Peer,
-    /// The peer's settings have come, and it has allowed a request once.
+    /// The peer's settings have arrived, and it has allowed a request once.
     was_ready: bool,
-    /// Since when no request can be sent, though none is under way.
+    /// Start of the period in which no request can be sent although none is in flight.
     barred_ns: Option<u64>,
-    /// The peer takes no more requests, or there are no more numbers; with whether that was in good order.
+    /// Set if the peer takes no more requests or stream numbers are used up, with whether the end is orderly.
     leaving: Option<Leaving>,
     reading: Reading,
-    /// Bytes that were received since the peer's window for the connection was opened again.
+    /// Bytes received since the peer's window for the connection was last extended.
     unopened: u32,
-    /// Answers since the peer had read everything, or much.
+    /// Replies queued since the peer last read all or much of the output.
     unread_answers: u32,
-    /// To be written to the peer, from `written` on.
+    /// Output for the peer, to be written from `written` on.
     output: Vec<u8>,
     written: usize,
     received_ns: u64,
-    /// Why the connection is of no use any more.
+    /// The reason the connection is no longer usable.
     ending: Option<Cause>,
 }
 
-/// What the peer allows.
+/// Limits set by the peer.
 #[derive(Debug)]
 struct Peer {
-    /// `None`: it has not said anything yet.
+    /// `None` until the peer has sent a limit.
     streams: Option<usize>,
-    /// What it takes on the whole connection, and on a stream that begins.
+    /// Remaining window of the connection, and the initial window of a stream.
     window: i64,
     stream_window: i64,
     payload: usize,
@@ -116,33 +118,33 @@ enum Leaving {
     WithError,
 }
 
-/// A request as it goes out again and again.
+/// An encoded request that is sent repeatedly.
 #[derive(Debug)]
 struct Rendered {
-    /// `None`: it is not sent again as it is.
+    /// `None` if it cannot be reused.
     place: Option<(usize, usize)>,
     block: Vec<u8>,
     body_from: usize,
 }
 
-/// How far a frame has come.
+/// Progress of reading a frame.
 #[derive(Debug, Default)]
 struct Reading {
     frame: Option<Frame>,
-    /// The beginning of a frame's head or payload that arrived in pieces; empty nearly always.
+    /// The beginning of a frame's head or payload that arrived in pieces. Nearly always empty.
     held: Vec<u8>,
-    /// DATA: what of it is still to come, the last of which is padding.
+    /// DATA: remaining bytes, the last of which are padding.
     left: usize,
     padding: Option<usize>,
-    /// HEADERS whose block goes on in the next frame: the stream and flags, and the block so far.
+    /// HEADERS whose block continues in the next frame: the stream and flags, and the block so far.
     open_block: Option<(Frame, Vec<u8>)>,
 }
 
-/// A request on its way, its body as far as the peer's windows let it, and its response as it comes.
+/// A request in flight: its body as far as the peer's windows allow, and its response as it arrives.
 struct Stream {
     number: u32,
     request: InFlight,
-    /// What of the rendered request is not handed over yet.
+    /// Range of the rendered request that is not handed over yet.
     upload: Range<usize>,
     window: i64,
     status: u16,
@@ -161,7 +163,8 @@ impl Stream {
         }
     }
 
-    /// Whether the response has as many bytes as its head says, if it says so and can have any.
+    /// Whether the response has the length given in its head, if there is one and the response can have a
+    /// body.
     fn is_whole(&self) -> Option<bool> {
         let has_body = !self.request.choice.bodiless && !matches!(self.status, 204 | 304);
         self.length.filter(|_| has_body).map(|length| length == self.body_bytes)
@@ -169,7 +172,7 @@ impl Stream {
 }
 
 impl Http2 {
-    /// A connection whose preface is there to be written.
+    /// Creates a connection with its preface in the output.
     fn new(lanes: usize, tls: bool) -> Http2 {
         let mut output = PREFACE.to_vec();
         let settings = [(SETTINGS_ENABLE_PUSH, 0), (SETTINGS_INITIAL_WINDOW_SIZE, WINDOW_BYTES)];
@@ -195,7 +198,7 @@ impl Http2 {
         push(&mut self.output, RST_STREAM, 0, number, &code.to_be_bytes());
     }
 
-    /// Books a stream as failed, and tells the peer, if it does not know.
+    /// Records a stream as failed, and resets it if the peer does not know.
     fn lose(&mut self, index: usize, cause: Cause, code: Option<u32>, recorder: &mut Recorder<'_>) {
         let Some(stream) = self.streams.remove(index) else { return };
         recorder.fail(&stream.request, stream.phase(), cause);
@@ -204,26 +207,26 @@ impl Http2 {
         }
     }
 
-    /// The response's end has come.
+    /// Handles the end of the response.
     fn complete(&mut self, index: usize, recorder: &mut Recorder<'_>) {
         if self.streams[index].is_whole() == Some(false) {
             return self.lose(index, Cause::Malformed, Some(PROTOCOL_ERROR), recorder);
         }
         let Some(stream) = self.streams.remove(index) else { return };
         if !stream.upload.is_empty() {
-            // The rest of the request is of no use to anybody.
+            // The rest of the request is not needed.
             self.reset(stream.number, CANCEL);
         }
         recorder.completed(stream.request, stream.status, stream.body_bytes);
     }
 
-    /// Makes ready the head of the request that was rendered as `bytes`; where its body begins.
+    /// Encodes the head of the request rendered as `bytes`. Returns the offset of its body.
     fn push_head(&mut self, stream: u32, bytes: &[u8], is_arenas: bool) -> usize {
         let Http2 { encoder, scheme, last, output, .. } = self;
         let place = is_arenas.then_some((bytes.as_ptr() as usize, bytes.len()));
         let rendered = match last.take() {
             Some(rendered) if place.is_some() && rendered.place == place => rendered,
-            // A user's cookies may be one field more than was looked at before the load.
+            // A user's cookies may add one field to those checked before the load.
             _ => request::with_fields::<{ HEADERS_LIMIT + 1 }, _>(bytes, scheme, |fields, body_from| {
                 let (block, is_same) = encoder.encode(fields.iter().copied());
                 Rendered { place: place.filter(|_| is_same), block: block.to_vec(), body_from }
@@ -244,10 +247,10 @@ impl Http2 {
         body_from
     }
 
-    /// Makes ready as much of the requests' bodies as the peer's windows take: a frame of each in turn.
+    /// Prepares as much of the requests' bodies as the peer's windows allow, one frame of each in turn.
     fn upload(&mut self, arena: &RequestArena) {
         if self.written > UPLOAD_AHEAD_BYTES {
-            // A slow peer that goes on reading may never have all of it: what is written is not kept.
+            // A slow peer that keeps reading may never catch up, so written bytes are dropped.
             self.output.drain(..self.written);
             (self.written, self.unread_answers) = (0, 0);
         }
@@ -272,7 +275,7 @@ impl Http2 {
         }
     }
 
-    /// What the bytes amounted to.
+    /// Determines the effect of the bytes.
     fn settle(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         let can_send = self.leaving.is_none() && self.peer.streams != Some(0);
         self.was_ready |= can_send && self.peer.streams.is_some() && self.ending.is_none();
@@ -282,7 +285,7 @@ impl Http2 {
             self.ending.get_or_insert(Cause::Malformed);
         }
         match (self.ending, self.leaving) {
-            // Whoever waits for the settings will book it.
+            // The connection waiting for the settings records the error.
             (Some(_), _) if !self.was_ready => Effect::Lost,
             (Some(cause), _) => {
                 self.failed(cause, recorder);
@@ -324,7 +327,7 @@ impl Session for Http2 {
         self.streams.len()
     }
 
-    /// When the time of the oldest request is up, or that of waiting for leave to send any.
+    /// Time limit of the oldest request, or of waiting for permission to send.
     fn due_ns(&self, settings: &Settings) -> Option<u64> {
         match self.barred_ns {
             Some(since_ns) => Some(since_ns + settings.connect_timeout_ns),
@@ -387,7 +390,7 @@ impl Session for Http2 {
 
     fn failed(&mut self, cause: Cause, recorder: &mut Recorder<'_>) {
         if self.streams.is_empty() {
-            // Nothing was owed.
+            // No response was outstanding.
             let cause = if cause == Cause::ClosedEarly { Cause::Closed } else { cause };
             return recorder.tally.error(Phase::Idle, cause);
         }
@@ -396,8 +399,8 @@ impl Session for Http2 {
         }
     }
 
-    /// Gives up the streams whose time is up; and the connection, when nothing at all has come on it meanwhile, or when it has
-    /// taken no request for as long as one may take to open.
+    /// Abandons expired streams. Also abandons the connection if nothing at all arrived on it meanwhile, or
+    /// if it has taken no request for the connect timeout.
     fn expired(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         let Recorder { now_ns, settings, .. } = *recorder;
         if self.barred_ns.is_some_and(|since_ns| since_ns + settings.connect_timeout_ns <= now_ns) {
@@ -405,7 +408,7 @@ impl Session for Http2 {
             return Effect::Lost;
         }
         let under_way = self.streams.len();
-        // A request is often sent at the very time at which something was received.
+        // A request is often sent at the same time at which something was received.
         let silent = self.streams.front().is_some_and(|stream| self.received_ns <= stream.request.sent_ns);
         while let Some(stream) = self.streams.front()
             && stream.request.sent_ns + settings.timeout_ns <= now_ns

@@ -1,5 +1,5 @@
-//! The reader against the cases of `tests/responses/cases.txt`, against other parsers, at its limits, and against garbage; each
-//! in one piece and cut in every way.
+//! The reader against the cases of `tests/responses/cases.txt`, other parsers, its limits, and random bytes,
+//! each in one piece and split in every way.
 
 #[path = "../../tests/responses/cases.rs"]
 mod cases;
@@ -11,7 +11,7 @@ use super::pieces::{Feed, outcome, same_for_every_cut};
 use super::*;
 use cases::Case;
 
-/// A case longer than this is not cut everywhere: its head would be parsed as often as it has bytes.
+/// Longer cases are not split everywhere, because the head would be parsed once per byte.
 const CUT_EVERYWHERE_BYTES: usize = 4096;
 
 fn all_cases() -> Vec<Case> {
@@ -22,7 +22,7 @@ fn bodiless(case: &Case) -> bool {
     case.method == "HEAD"
 }
 
-/// What the reader makes of a case in one piece, in the words of the file.
+/// The outcome of a case in one piece, in the notation of the file.
 fn said_of(case: &Case) -> String {
     let feed = Feed { bytes: &case.bytes, bodiless: bodiless(case), cuts: &[], skip: false };
     outcome(feed).0
@@ -49,7 +49,7 @@ fn every_cut_gives_the_same() {
         for cut in cuts {
             same_for_every_cut(&case.bytes, bodiless(&case), &[cut]);
         }
-        // A long one in pieces of a size that falls on every byte of a line sooner or later.
+        // Long cases in pieces of a size that eventually falls on every byte of a line.
         let pieces: Vec<_> = (0..length).step_by(if step == 1 { 1 } else { 61 }).collect();
         same_for_every_cut(&case.bytes, bodiless(&case), &pieces);
     }
@@ -79,7 +79,7 @@ fn a_head_request_has_no_body_and_a_restarted_reader_no_memory() {
     }
 }
 
-/// Pieces from which both proper responses and near misses are made.
+/// Fragments of both valid responses and near misses.
 fn fragment() -> impl Strategy<Value = Vec<u8>> {
     const PIECES: [&str; 20] = [
         "HTTP/1.1 200 OK\r\n",

@@ -1,12 +1,13 @@
-//! A text with `{column}` in it: read once, filled for each row.
+//! A text with `{column}` placeholders: parsed once, filled for each row.
 //!
-//! `{name}` is a placeholder, `{{` and `}}` are braces, and a brace by itself is an error. Found on bytes, for a body
-//! need not be text. What a value turns into at its place is decided by who fills it; this must not know requests.
+//! `{name}` is a placeholder, `{{` and `}}` are braces, and a single brace is an error. Parsed as bytes,
+//! because a body need not be text. The caller decides how a value is written. This module knows nothing of
+//! requests.
 
 use crate::Values;
 use crate::values::{did_you_mean, shown};
 
-/// What may stand in braces: the columns of rows of values, and what was captured of earlier responses.
+/// Valid placeholder names: the columns of values, and the names captured from earlier responses.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Names<'a> {
     pub(crate) values: Option<&'a Values>,
@@ -14,13 +15,13 @@ pub(crate) struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// How many columns there are; what was captured has the numbers from there on.
+    /// Number of columns. Captured values have the indices from there on.
     pub(crate) fn columns(self) -> usize {
         self.values.map_or(0, |values| values.columns().len())
     }
 }
 
-/// Text and placeholders by turns.
+/// Text and placeholders in turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Template {
     pieces: Vec<Piece>,
@@ -29,15 +30,15 @@ pub(crate) struct Template {
 #[derive(Debug, PartialEq, Eq)]
 enum Piece {
     Text(Vec<u8>),
-    /// The number of a column, or of what was captured.
+    /// The index of a column or of a captured value.
     Column(usize),
 }
 
 impl Template {
-    /// Reads `text`; without any names all of it is text, and braces mean nothing.
+    /// Parses `text`. Without any names all of it is text, and braces have no meaning.
     ///
     /// # Errors
-    /// What is wrong with the first brace that is neither doubled nor part of a column's name.
+    /// Describes the first brace that is neither doubled nor part of a column's name.
     pub(crate) fn read(text: &[u8], names: Names<'_>) -> Result<Template, String> {
         let mut template = Template { pieces: Vec::new() };
         if names.values.is_none() && names.captured.is_empty() {
@@ -65,17 +66,17 @@ impl Template {
         Ok(template)
     }
 
-    /// Whether it is not always the same.
+    /// Whether it contains placeholders.
     pub(crate) fn has_columns(&self) -> bool {
         self.uses(|_| true)
     }
 
-    /// Whether there is a placeholder with such a number.
+    /// Whether a placeholder with such an index exists.
     pub(crate) fn uses(&self, is_such: impl Fn(usize) -> bool) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Column(column) if is_such(*column)))
     }
 
-    /// What it begins with: empty if that is a placeholder.
+    /// The text at its start. Empty if it starts with a placeholder.
     pub(crate) fn start(&self) -> &[u8] {
         match self.pieces.first() {
             Some(Piece::Text(text)) => text,
@@ -92,10 +93,10 @@ impl Template {
         self.pieces.iter().flat_map(text).copied()
     }
 
-    /// Appends it to `out`; `write` appends the value of a column.
+    /// Appends the filled template to `out`. `write` appends the value of a column.
     ///
     /// # Errors
-    /// The first of `write`.
+    /// Returns the first error of `write`.
     pub(crate) fn fill<E>(
         &self,
         out: &mut Vec<u8>,
@@ -110,7 +111,7 @@ impl Template {
         Ok(())
     }
 
-    /// Adjacent texts become one, so that a template without placeholders is one piece or none.
+    /// Merges adjacent texts, so that a template without placeholders has at most one piece.
     fn push_text(&mut self, text: &[u8]) {
         match self.pieces.last_mut() {
             _ if text.is_empty() => {}

@@ -1,4 +1,4 @@
-//! Requests against their bytes, and against what an HTTP parser makes of those.
+//! Rendered requests compared with expected bytes, and with the result of an HTTP parser.
 
 use proptest::prelude::*;
 
@@ -181,7 +181,7 @@ fn decoded(path: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// What arrives: the path, the headers' values, the body.
+/// The request as parsed: the path, the headers' values, the body.
 fn parsed(bytes: &[u8]) -> (String, Vec<(String, String)>, Vec<u8>) {
     let mut headers = [httparse::EMPTY_HEADER; 8];
     let mut request = httparse::Request::new(&mut headers);

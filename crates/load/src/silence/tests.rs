@@ -1,4 +1,4 @@
-//! Stretches by hand: how long a service was silent, and what is only slow.
+//! Periods computed by hand: how long a service was silent, and cases that are only slow.
 
 use super::*;
 
@@ -24,7 +24,7 @@ impl Thread {
         self.in_flight.push((endpoint, at_ms));
     }
 
-    /// The oldest request has its response, and the next one begins.
+    /// Completes the oldest request and begins the next one.
     fn respond(&mut self, at_ms: u64, next: Option<u16>) {
         let (endpoint, sent_ms) = self.in_flight.remove(0);
         self.latencies[usize::from(endpoint)].record((at_ms - sent_ms) * MS);
@@ -91,7 +91,7 @@ fn slow_responses_are_no_silence() {
         (0..connections).for_each(|_| thread.respond(11_000, None));
         assert_eq!(thread.silent_ms(11_000), [], "{connections} connections");
     }
-    // All that there is takes as long: nobody knows whether that is long.
+    // All requests take as long, so it is unknown whether that is unusual.
     let mut thread = Thread::new(1);
     (0..4).for_each(|_| thread.begin(0, 0));
     (0..4).for_each(|_| thread.respond(1500, None));

@@ -1,4 +1,4 @@
-//! Users against a server that knows them: a worker with seeded trouble, cookies, and think times.
+//! Users against a server that tracks them: a worker with seeded faults, cookies, and think times.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::{Protocol, Request, Until};
 
 const SEEDS: u64 = 500;
 const CONNECTIONS: usize = 3;
-/// More than there are responses.
+/// More than the number of responses.
 const SAMPLE_EVERY: u64 = 1000;
 
-/// A log-in in two steps, and a request with a hole in path, header and body each.
+/// A log-in in two steps, and a request with one hole each in path, header and body.
 fn requests() -> (Request, Users) {
     let post = |path: &str, body: &str| Request { body: body.into(), ..Request::new("POST", path, "h") };
     let json = ("Content-Type".to_owned(), "application/json".to_owned());
@@ -57,19 +57,19 @@ fn worker(users: &Users, ordinary: Request, seed: u64) -> Worker {
     Worker::new(settings, RequestSampler::new(arena, seed, 0), None, CONNECTIONS as u32)
 }
 
-/// Both ends. The server makes trouble from a seed, and holds every request against what it told its user.
+/// Both ends. The server causes faults from a seed, and compares each request with what it sent to that user.
 struct World {
     rng: Pcg64Mcg,
     worker: Worker,
     now_ns: u64,
     open: [bool; CONNECTIONS],
-    /// What each user should send now: where it is in its log-in, and its token.
+    /// The next expected request of each user: its log-in step and its token.
     told: [(usize, String); CONNECTIONS],
     tokens: u64,
     succeeded: u64,
     refused: u64,
     served: u64,
-    /// No password is right.
+    /// The server rejects every password.
     refuses: bool,
 }
 
@@ -90,7 +90,7 @@ impl World {
         }
     }
 
-    /// Does what the worker wants, and has the server answer what comes of it.
+    /// Performs the worker's action, and lets the server answer.
     fn perform(&mut self, index: usize, mut act: Action) {
         loop {
             self.now_ns += 10_000;
@@ -161,7 +161,7 @@ impl World {
         act
     }
 
-    /// What is sent is what its user was told, and of nobody else.
+    /// Asserts that a request contains the data of its own user and of no other.
     fn hold(&self, index: usize, request: &str) {
         let (step, token) = &self.told[index];
         let (head, body) = request.split_once("\r\n\r\n").unwrap();
@@ -227,7 +227,7 @@ fn whatever_goes_wrong_each_user_logs_in_first_and_sends_what_is_its_own() {
             let sampled: Vec<u64> = counts.endpoints[0].contents.iter().map(|seen| seen.count).collect();
             assert_eq!(sampled, [1], "seed {seed}: the first, and no log-in in its place");
             assert_eq!((counts.log_ins, counts.successful), (world.succeeded, world.served), "seed {seed}");
-            // The others were reset: among what is sent there are no log-ins but those that failed.
+            // The other responses were reset. The sent requests include only log-ins that failed.
             assert!(of_log_ins <= world.refused && counts.sent == 60 + world.refused, "seed {seed}");
         }
     }
@@ -238,7 +238,7 @@ fn whatever_goes_wrong_each_user_logs_in_first_and_sends_what_is_its_own() {
 
 #[test]
 fn a_log_in_that_is_the_same_for_all_is_no_bytes_of_the_arena_either() {
-    // That its request is not plain is asserted where the worker is made.
+    // The worker's constructor asserts that this request is not plain.
     let request = Request { name: "hello".into(), ..Request::new("GET", "/hello", "h") };
     let users = Users { first: vec![First { request, capture: Vec::new() }], ..Users::default() };
     worker(&users, Request::new("GET", "/", "h"), 1);
@@ -248,7 +248,7 @@ fn a_log_in_that_is_the_same_for_all_is_no_bytes_of_the_arena_either() {
 fn a_log_in_that_keeps_failing_is_tried_ever_more_rarely_and_not_for_ever() {
     let mut world = World { refuses: true, ..World::new(1) };
     let counts = world.slice();
-    // Half a second before the window, in which nothing can be sent.
+    // Half a second before the window, in which no request can be sent.
     assert_eq!((counts.sent, counts.successful), (world.refused, 0));
     assert!((6..=30).contains(&counts.sent), "{}", counts.sent);
 }
@@ -275,7 +275,7 @@ fn cookies_have_paths_and_ends() {
     let future = "y=4; Path=/; Expires=Wed, 09 Jun 2032 10:18:14 GMT";
     let past = "k=5; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT";
     assert_eq!(hear("/", &[future, past]), "Cookie: y=4; k=5\r\n");
-    // What is no age says nothing, and what would break its line is no cookie.
+    // A max-age that is not a number is ignored, and a cookie that would break its line is rejected.
     let refused = ["k=6; Max-Age=soon; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "b=1\r\nX: y", "d=\n"];
     assert_eq!(hear("/", &refused), "Cookie: y=4\r\n");
     assert_eq!(hear("/", &["y=; Path=/; Expires=Thu, 01-Jan-1970 00:00:01 GMT", "k=; Max-Age=-1"]), "");
@@ -307,7 +307,7 @@ fn cookies_join_the_field_that_the_request_has() {
 
 #[test]
 fn users_think_as_long_as_the_seed_says_whatever_the_service_takes() {
-    // When each user's requests begin, where a response takes so long: how long it thought before each.
+    // Think time before each request of each user, if a response takes `service_ns`.
     let thought = |seed, service_ns: u64, think| {
         let users = Users { think: Some(think), ..Users::default() };
         let mut worker = worker(&users, Request::new("GET", "/", "h"), seed);

@@ -1,4 +1,4 @@
-//! Texts against their tables, and hostile ones against their messages.
+//! Texts compared with their tables, and hostile ones with their messages.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -135,7 +135,7 @@ fn what_are_no_json_lines_is_refused_with_its_place() {
     }
 }
 
-/// Bytes that mean something to a reader, and some that do not.
+/// Random bytes, some of which are significant to a parser.
 fn hostile() -> impl Strategy<Value = Vec<u8>> {
     const WORDS: [&str; 5] = ["\u{feff}", "\"a\"", "\\u", "null", "{\"a\":1}\n"];
     let bytes = proptest::sample::select(&b"ab,\"\r\n \xff\0{}[]:1"[..]).prop_map(|byte| vec![byte]);

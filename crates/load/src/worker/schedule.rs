@@ -1,23 +1,24 @@
-//! Open loop for one worker: which arrival is next, and which connection is free for it.
+//! Open loop for one worker: the next arrival, and the free connection for it.
 //!
-//! The queue of arrivals that wait needs no memory: it is what the pacer has left between the oldest arrival that was
-//! not taken and now. A connection that can take several requests is listed as often. Free connections are taken longest free first, which keeps all of them in use and says whether an
-//! arrival had a connection when it was due: the n-th of them has the connection that was n-th to be free.
-//! It must not read a clock, and counts nothing.
+//! The queue of waiting arrivals needs no memory: it consists of the pacer's arrivals between the oldest one
+//! not taken and now. A connection that can take several requests is listed several times. Free connections
+//! are taken longest free first. This keeps all of them in use, and shows whether an arrival had a connection
+//! when it was due: the n-th arrival gets the n-th connection that became free. This module reads no clock
+//! and counts nothing.
 
 use std::collections::VecDeque;
 
 use super::{Action, Gate, Worker};
 use crate::pacer::Pacer;
 
-/// Times are absolute.
+/// The schedule of one worker. Times are absolute.
 #[derive(Debug)]
 pub(super) struct Schedule {
     pacer: Pacer,
     started_ns: u64,
-    /// Connections with room for a request, longest free first; never more than there is room for.
+    /// Connections with room for a request, longest free first. Never more entries than room.
     free: VecDeque<Free>,
-    /// How often each connection is in `free`.
+    /// Number of entries of each connection in `free`.
     pub(super) listed: Box<[u32]>,
 }
 
@@ -28,7 +29,7 @@ struct Free {
 }
 
 impl Schedule {
-    /// For so many connections, which take `lanes` requests at once in all.
+    /// Creates a schedule for `connections` connections, which take `lanes` requests at once in total.
     pub(super) fn new(pacer: Pacer, connections: u32, lanes: usize) -> Schedule {
         let (free, listed) = (VecDeque::with_capacity(lanes), vec![0; connections as usize].into());
         Schedule { pacer, started_ns: 0, free, listed }
@@ -41,12 +42,12 @@ impl Schedule {
         self.listed.fill(0);
     }
 
-    /// When the oldest arrival that was not taken is due.
+    /// Due time of the oldest arrival not taken.
     pub(super) fn due_ns(&self) -> u64 {
         self.started_ns.saturating_add(self.pacer.due_ns())
     }
 
-    /// Connection `index` is of no more use.
+    /// Removes connection `index`, which is no longer usable.
     pub(super) fn withdraw(&mut self, index: usize) {
         if std::mem::take(&mut self.listed[index]) > 0 {
             self.free.retain(|free| free.index != index);
@@ -58,11 +59,12 @@ impl Schedule {
         self.free.push_back(Free { index, since_ns: now_ns });
     }
 
-    /// The last `count` in the list are one connection: spreads them evenly over all of it, for requests that are due one after the other would
-    /// else share that connection while others have none. The times since when connections were free stay what they are.
+    /// Spreads the last `count` entries, which belong to one connection, evenly over the list. Otherwise
+    /// consecutive arrivals would share that connection while others are idle. The times since which
+    /// connections are free stay.
     fn spread(&mut self, count: usize) {
         let all = self.free.len();
-        // The last one stays where it is.
+        // The last one stays in place.
         for number in 1..count {
             let (from, to) = (all - count + number - 1, number * all / count - 1);
             let (one, other) = (self.free[from].index, self.free[to].index);
@@ -70,8 +72,8 @@ impl Schedule {
         }
     }
 
-    /// Takes the oldest arrival, and the connection that has been free for longest. Returns when the arrival was due,
-    /// whether the connection was free then, and the connection.
+    /// Takes the oldest arrival and the connection that has been free longest. Returns the due time of the
+    /// arrival and the connection, with whether it was free then.
     pub(super) fn take(&mut self) -> (u64, Option<Taken>) {
         let due_ns = self.due_ns();
         self.pacer.advance();
@@ -82,8 +84,8 @@ impl Schedule {
         (due_ns, taken)
     }
 
-    /// Puts connection `index`, just offered, in the place of `first`, which becomes free where `index` was: the times
-    /// since when connections were free stay what they are.
+    /// Swaps connection `index`, just offered, with `first`, which becomes free in its place. The times since
+    /// which connections are free stay.
     fn swap(&mut self, index: usize, first: usize) {
         if index == first {
             return;
@@ -106,8 +108,8 @@ pub(super) struct Taken {
 }
 
 impl Worker {
-    /// When [`Worker::start_next`] can next begin a request; `u64::MAX`: not before some connection is free, or never,
-    /// as in closed loop without think times.
+    /// Time at which [`Worker::start_next`] can next begin a request. `u64::MAX` means not before a
+    /// connection is free, or never, as in closed loop without think times.
     pub(crate) fn next_start_ns(&self) -> u64 {
         match &self.schedule {
             Some(schedule) if !schedule.free.is_empty() => self.next_sendable_ns().unwrap_or(u64::MAX),
@@ -115,8 +117,8 @@ impl Worker {
         }
     }
 
-    /// Begins the oldest request that is due, if there is one and a connection for it, which is returned with what to do with
-    /// it. Open loop; a driver asks until there is none.
+    /// Begins the oldest due request if there is one and a connection for it. Returns the connection and the
+    /// action for it. Open loop only. A driver calls this until it returns None.
     pub(crate) fn start_next(&mut self, now_ns: u64) -> Option<(usize, Action)> {
         if self.next_start_ns() > now_ns {
             return None;
@@ -130,8 +132,8 @@ impl Worker {
         Some((taken.index, self.push(taken.index)))
     }
 
-    /// Connection `index` may have room: it takes the oldest arrivals if some are due, so that a driver that works through
-    /// many events at once sends between them, and is free otherwise.
+    /// Offers the room of connection `index`. It takes the oldest due arrivals, so that a driver that
+    /// processes many events at once sends between them. Otherwise it is listed as free.
     pub(super) fn offer(&mut self, index: usize, now_ns: u64) {
         let mut offered = 0;
         loop {
@@ -166,13 +168,13 @@ impl Worker {
         self.begin(index, now_ns, Some(due_ns));
     }
 
-    /// When the oldest arrival that was not taken is due, if it is still to be sent.
+    /// Due time of the oldest arrival not taken, if it is still to be sent.
     pub(super) fn next_sendable_ns(&self) -> Option<u64> {
         let is_given_up = matches!(self.gate, Gate::Draining { sends: false, .. });
         if is_given_up { None } else { self.next_arrival_ns() }
     }
 
-    /// When the oldest arrival that was not taken is due, if it belongs to this slice.
+    /// Due time of the oldest arrival not taken, if it belongs to this slice.
     pub(super) fn next_arrival_ns(&self) -> Option<u64> {
         let end_ns = match self.gate {
             Gate::Sending { stop_ns, .. } => stop_ns,
@@ -183,7 +185,8 @@ impl Worker {
         (due_ns < end_ns && self.allowance != Some(0)).then_some(due_ns)
     }
 
-    /// Since when no request has been under way though one is there to be sent: no connection takes it.
+    /// Start of the period in which no request is in flight although one is to be sent, because no connection
+    /// takes it.
     pub(super) fn refused_since_ns(&self) -> Option<u64> {
         let there_since_ns = match &self.schedule {
             Some(schedule) if schedule.free.is_empty() => self.next_sendable_ns()?,
@@ -193,7 +196,7 @@ impl Worker {
         (self.in_flight == 0).then_some(there_since_ns.max(self.idle_since_ns))
     }
 
-    /// The window opens, in open loop: connections that are open have been free for longer than anything is due.
+    /// Begins the window in open loop. Open connections count as free since before any arrival is due.
     pub(super) fn restart_schedule(&mut self, started_ns: u64) {
         let Some(schedule) = &mut self.schedule else { return };
         schedule.restart(started_ns);
@@ -204,7 +207,7 @@ impl Worker {
         }
     }
 
-    /// The drain is over: what was due and not sent is entered as such.
+    /// Ends the drain: arrivals that were due and not sent are counted as unsent.
     pub(super) fn leave_unsent(&mut self, now_ns: u64) {
         while self.next_arrival_ns().is_some() {
             let Some((due_ns, taken)) = self.take_due() else { return };

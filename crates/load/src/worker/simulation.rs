@@ -1,15 +1,15 @@
-//! The worker under a simulated driver and a server that misbehaves from a seed: every count of the tally must agree with
-//! a ledger that is kept apart from it.
+//! The worker under a simulated driver and a server that misbehaves as its seed dictates. Every count of the
+//! tally must match an independent ledger.
 //!
 //! ```text
-//!   seed ──► setting ──► world: a slice after the other, as an engine thread walks through them
+//!   seed ──► setting ──► world: consecutive slices, as in an engine thread
 //!                          │
-//!                        driver ◄─ actions ─ worker          what each event amounts to, and all counts in the end,
-//!                        │    │                            must be the same on both sides
+//!                        driver ◄─ actions ─ worker          effects of events and final counts
+//!                        │    │                            must be equal on both sides
 //!              server ◄──┘    └───────────► ledger, book
 //! ```
-//! A seed that fails names itself; `PROOFLOAD_SEED=17 cargo test -p proofload-load --lib whatever_the_server_does` runs it
-//! alone.
+//! A failing seed prints its number. To run it alone:
+//! `PROOFLOAD_SEED=17 cargo test -p proofload-load --lib whatever_the_server_does`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -34,19 +34,20 @@ mod ledger;
 mod server;
 
 const SEEDS: u64 = 10_000;
-/// Of one seed in so many every latency is compared, of the others how many there are: tables take time.
+/// For one in n seeds every latency is compared, for the others only their count, because tables take time.
 const CLOSELY_EVERY: u64 = 32;
 const SLICES: usize = 2;
 const TIMEOUT_NS: u64 = 300_000_000;
 const TICK_NS: u64 = 10_000_000;
-/// How late an event may be seen.
+/// Maximum delay before an event is noticed.
 const LAG_MAX_NS: u64 = 15_000_000;
-/// Freed once, a block of this size keeps glibc from giving tables back to the kernel and asking for them again, which
-/// would take as long as the rest (mallopt(3): the dynamic threshold of `M_MMAP_THRESHOLD`, and twice that for trimming).
+/// Freeing a block of this size once keeps glibc from returning tables to the kernel and allocating them
+/// again, which would take as long as the rest (mallopt(3): the dynamic threshold of `M_MMAP_THRESHOLD`, and
+/// twice that for trimming).
 const BLOCK_BYTES: usize = 30 << 20;
 const SEED_VARIABLE: &str = "PROOFLOAD_SEED";
 
-/// What has happened in many slices, and how often.
+/// Events of many slices with their counts.
 pub(crate) type Sum = BTreeMap<String, u64>;
 
 pub(crate) fn add(mut sum: Sum, more: Sum) -> Sum {
@@ -54,13 +55,14 @@ pub(crate) fn add(mut sum: Sum, more: Sum) -> Sum {
     sum
 }
 
-/// These figures of a slice, and its errors.
+/// These figures and the errors of a slice.
 pub(crate) fn summed<const N: usize>(slice: &Counts, figures: [(&str, u64); N]) -> Sum {
     let errors = slice.errors.iter().map(|error| (format!("{} {}", error.phase, error.cause), error.count));
     figures.map(|(what, count)| (what.to_owned(), count)).into_iter().chain(errors).collect()
 }
 
-/// Runs all seeds on all CPUs, or the one alone that the environment names: then there is no sum. A failure tells which one it was.
+/// Runs all seeds on all CPUs, or only the seed named in the environment, which returns None. A failure names
+/// its seed.
 pub(crate) fn run_seeds(
     test: &str,
     seeds: u64,
@@ -88,7 +90,8 @@ pub(crate) fn run_seeds(
     }))
 }
 
-/// The fiction is worth something only if everything happens in it: these causes in these phases, more than `least` times.
+/// Asserts that each of these causes occurs more than `least` times in its phase. Otherwise the simulation
+/// would prove little.
 pub(crate) fn assert_all_happen(sum: &Sum, least: u64, rows: &[(&str, &[&str])]) {
     for (phase, causes) in rows {
         for cause in *causes {
@@ -131,15 +134,17 @@ fn every_request_ends_once_whatever_the_server_does() {
         ("connect", &["refused", "reset", "timeout", "unreachable", "address-exhausted"]),
         ("send", &WITHIN),
         ("head", &WITHIN),
-        // Only the oldest request is in its body, and a time limit takes the connection from the others: not abandoned.
+        // Only the oldest request is in its body, and a timeout ends the connection for the others, so these
+        // are not abandoned.
         ("body", &WITHIN[1..]),
         ("idle", &["closed", "reset", "malformed"]),
     ];
     assert_all_happen(&sum, 50, &happens);
 }
 
-// A server that stands still for two seconds, on a virtual clock: what the engine says of it against what follows from
-// the timetable. A tool that forgets the requests nobody could send would report a hundredth of it.
+// A server that stalls for two seconds on a virtual clock. The engine's counts are compared with those that
+// follow from the timetable. A tool that forgets requests it could not send would report a hundredth of the
+// stall.
 
 const S: u64 = 1_000_000_000;
 const RATE_PER_S: u64 = 1000;
@@ -150,7 +155,7 @@ const SERVICE_NS: u64 = 2_000_000;
 const STARTED_NS: u64 = 77;
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// What simulations have in common: these requests under their contracts, over connections that are kept.
+/// Settings shared by the simulations: these requests with their contracts, over kept-alive connections.
 pub(crate) fn settings(requests: &[Request], protocol: Protocol) -> Settings {
     Settings {
         arena: Arc::new(RequestArena::render(requests, &Users::default()).unwrap()),
@@ -167,7 +172,8 @@ pub(crate) fn settings(requests: &[Request], protocol: Protocol) -> Settings {
     }
 }
 
-/// When a request that is sent then is done, both from the start of the window: the server does not work in the stall.
+/// Completion time of a request sent at `sent_ns`, both from the start of the window. The server does no work
+/// during the stall.
 fn done_ns(sent_ns: u64) -> u64 {
     let done_ns = sent_ns + SERVICE_NS;
     match () {
@@ -177,7 +183,7 @@ fn done_ns(sent_ns: u64) -> u64 {
     }
 }
 
-/// A worker whose connections are open and whose window begins.
+/// A worker with open connections at the start of its window.
 fn opened(settings: Settings, connections: u32) -> Worker {
     let pace = Pace { rate: Rate::Constant(RATE_PER_S as f64), process: Process::Constant, seed: 3 };
     let sampler = RequestSampler::new(settings.arena.clone(), 1, 0);
@@ -191,7 +197,7 @@ fn opened(settings: Settings, connections: u32) -> Worker {
     worker
 }
 
-/// The worker at work, with an engine that is never late.
+/// Runs the worker with an engine that is never late.
 fn measured(connections: u32) -> Counts {
     let settings = settings(&[Request::new("GET", "/", "a")], Protocol::Http1 { pipeline: 1 });
     let settings = Settings { timeout_ns: 5 * S, connect_timeout_ns: S, sample_every: 3, ..settings };
@@ -207,7 +213,7 @@ fn measured(connections: u32) -> Counts {
     worker.finish(now_ns, |index| panic!("connection {index} is closed"))
 }
 
-/// Lets time pass to the next response or the next arrival for which a connection is free.
+/// Advances time to the next response, or to the next arrival for which a connection is free.
 fn turn(worker: &mut Worker, responses: &mut BinaryHeap<Reverse<(u64, usize)>>, now_ns: u64) -> u64 {
     let mut sent = Vec::new();
     let answer_ns = responses.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
@@ -227,13 +233,13 @@ fn turn(worker: &mut Worker, responses: &mut BinaryHeap<Reverse<(u64, usize)>>, 
 
 #[test]
 fn a_stall_is_reported_as_long_as_it_was_for_those_who_came() {
-    // So many find no connection free, if each takes the one that is free first.
+    // Number of requests that find no connection free, if each takes the first free one.
     for (connections, queued) in [(16, 2269), (2500, 0)] {
         let counts = measured(connections);
         let open = counts.open.as_deref().unwrap();
         assert_eq!((counts.sent, open.queued, open.unsent), (8000, queued, 0), "{connections} connections");
         assert!(open.schedule_lag.max().unwrap().ns() <= 1, "the engine was never late");
-        // A tool that measures from when it sends would see nothing of it.
+        // A tool that measures from the time of sending would not notice the stall.
         let p99 = |latencies: &Latencies| latencies.quantile(0.99).unwrap().ns();
         assert!(p99(&open.response) > 19 * S / 10, "{:?}", open.response);
         assert!(connections > 16 || p99(&counts.latency) < 3_000_000, "{:?}", counts.latency);
@@ -242,7 +248,7 @@ fn a_stall_is_reported_as_long_as_it_was_for_those_who_came() {
 
 #[test]
 fn drain_is_short_if_rate_cannot_be_kept() {
-    // One connection sends one request in each millisecond, of two that are due.
+    // One connection sends one request per millisecond, while two are due.
     let counts = measured(1);
     let open = counts.open.as_deref().unwrap();
     assert!(open.unsent > 1000, "{} unsent", open.unsent);
@@ -259,7 +265,7 @@ fn requests_that_are_due_take_connections_in_turn() {
         worker.start_next(STARTED_NS + turn * S / RATE_PER_S).map(|(index, _)| index)
     };
     assert_eq!([0, 1].map(|turn| begun(&mut worker, turn)), [Some(0), Some(1)]);
-    // One of them is lost, and there again before anything else is due.
+    // One connection is lost and reopened before anything else is due.
     let now_ns = STARTED_NS + S / RATE_PER_S + 1;
     assert_eq!(worker.ended(1, now_ns), Action::Reopen);
     worker.connecting(1, now_ns);
@@ -268,23 +274,23 @@ fn requests_that_are_due_take_connections_in_turn() {
     assert_eq!([2, 3, 4, 5].map(|turn| begun(&mut worker, turn)), [Some(1), Some(0), Some(1), None]);
 }
 
-// One slice after the other as an engine thread walks through them, on the simulated driver; and what must hold of each.
+// Slices in the order of an engine thread, on the simulated driver, and the invariants of each slice.
 
-/// How long an interrupted slice waits for what is in flight.
+/// Drain limit of an interrupted slice.
 const INTERRUPTED_DRAIN_NS: u64 = 10_000_000;
 
-/// How many connections are open, on which both must agree.
+/// Number of open connections, after asserting that worker and ledger agree.
 fn alive(driver: &Driver) -> u32 {
     let open = driver.ledger.lines.iter().filter(|line| line.state == State::Open).count();
     assert_eq!(driver.worker.alive as usize, open);
     open as u32
 }
 
-/// Runs a slice and holds it against the ledger; its latencies one by one if `closely`.
+/// Runs a slice and compares it with the ledger. Compares each latency if `closely`.
 fn slice(driver: &mut Driver, closely: bool) -> Counts {
     let until = driver.setting.until(&mut driver.rng);
     let interrupt = driver.rng.random_bool(0.2).then(|| driver.rng.random_range(0..300_000_000));
-    // Whatever comes meanwhile waits for the connect phase.
+    // Events that arrive now wait for the connect phase.
     driver.now_ns += driver.rng.random_range(0..20_000_000);
     let allowance = match until {
         Until::Elapsed(_) => None,
@@ -312,7 +318,8 @@ fn slice(driver: &mut Driver, closely: bool) -> Counts {
     slice
 }
 
-/// The window and the drain, with an interrupt so long after the start. Returns when the window was over.
+/// Runs the window and the drain, with an optional interrupt at a time after the start. Returns the end of
+/// the window.
 fn send(driver: &mut Driver, until: Until, interrupt: Option<u64>) -> u64 {
     let started_ns = driver.now_ns;
     driver.worker.open_window(started_ns, until);
@@ -336,7 +343,7 @@ fn send(driver: &mut Driver, until: Until, interrupt: Option<u64>) -> u64 {
     stopped_ns
 }
 
-/// What holds of every slice whatever has happened.
+/// Asserts the invariants of every slice.
 fn check(driver: &Driver, slice: &Counts, until: Until, interrupted: bool) {
     let (book, open_loop) = (&driver.ledger.book, driver.worker.is_open_loop());
     let sum = |buckets: &[u32]| buckets.iter().map(|&count| u64::from(count)).sum::<u64>();
@@ -346,7 +353,7 @@ fn check(driver: &Driver, slice: &Counts, until: Until, interrupted: bool) {
     let not_ok: u64 = slice.contract_failures.iter().map(|failure| failure.count).sum();
     assert_eq!(not_ok, slice.responses - slice.successful);
     assert!(book.served <= slice.sent, "the server got more than was sent");
-    // In open loop a request may be sent when the drain is nearly over.
+    // In open loop a request may be sent near the end of the drain.
     let may_be_left = interrupted || open_loop && slice.drain_ns >= TIMEOUT_NS;
     assert!(may_be_left || slice.unfinished == 0, "{} were left", slice.unfinished);
     assert!(slice.drain_ns <= TIMEOUT_NS + TICK_NS + 2 * LAG_MAX_NS, "drained for {} ns", slice.drain_ns);
@@ -358,7 +365,8 @@ fn check(driver: &Driver, slice: &Counts, until: Until, interrupted: bool) {
         _ if interrupted => {}
         Until::Elapsed(window) => assert_eq!(slice.window_ns, window.as_nanos() as u64),
         Until::Requests(total) => {
-            // Where each request opens a connection, none is open at the end, and what counts is that none could be opened.
+            // If each request opens a connection, none is open at the end. The criterion is then that none
+            // could be opened.
             let barren = || slice.errors.iter().any(|error| error.phase == Phase::Connect);
             let hopeless = slice.connections_alive == 0 && (!driver.ledger.settings.fresh || barren());
             assert!(slice.sent == total || hopeless && slice.sent < total, "{} of {total}", slice.sent);
@@ -370,31 +378,31 @@ fn check(driver: &Driver, slice: &Counts, until: Until, interrupted: bool) {
     }
 }
 
-// What a seed is about: the load, the rules that the engine is given, and how bad server and network are.
+// The setting drawn from a seed: the load, the rules for the engine, and the faults of server and network.
 
 struct Setting {
     settings: Settings,
     sampler: RequestSampler,
-    /// Open loop.
+    /// Present in open loop.
     pacer: Option<Pacer>,
-    /// There are only so many arrivals, ever: a slice that counts requests would have no end.
+    /// The number of arrivals is limited, so a slice that counts requests would never end.
     is_limited: bool,
     connections: u32,
     nature: Nature,
 }
 
-/// What server and network are like.
+/// Behaviour of server and network.
 #[derive(Debug, Clone, Copy)]
 struct Nature {
-    /// Nobody listens.
+    /// No process listens.
     dead: bool,
-    /// How likely it is that a request ends badly.
+    /// Probability that a request ends badly.
     trouble: f64,
-    /// How likely it is that a write is not taken in full.
+    /// Probability that a write is taken only in part.
     full: f64,
     /// Responses arrive byte by byte.
     bytewise: bool,
-    /// A response may be there before its request is.
+    /// A response may arrive before its request was sent.
     hasty: bool,
 }
 
@@ -423,7 +431,7 @@ impl Setting {
         }
     }
 
-    /// How long a slice lasts: so that some dozens of requests are in it, as a rule.
+    /// Length of a slice, chosen so that it usually contains some dozens of requests.
     fn until(&self, rng: &mut impl Rng) -> Until {
         if !self.is_limited && rng.random_bool(0.5) {
             return Until::Requests(rng.random_range(1..60));
@@ -457,7 +465,7 @@ fn request(rng: &mut impl Rng, number: usize) -> Request {
     Request { weight: rng.random_range(1..4), headers, body, contract, ..Request::new(method, &path, "a") }
 }
 
-/// From now and then to far more than the connections can take.
+/// From a rare arrival to far more than the connections can take.
 fn rate(rng: &mut impl Rng) -> Rate {
     let mut per_s = || 10f64.powf(rng.random_range(1.0..3.2));
     let (from_per_s, to_per_s) = (per_s(), per_s());

@@ -1,7 +1,8 @@
-//! Think times in closed loop: how long each user waits between a response and its next request, and which is to go on next.
+//! Think times in closed loop: how long each user waits between a response and its next request, and which
+//! user is next.
 //!
-//! Each user draws from a stream of its own, so that a seed means the same times whatever the service does. It must not read a clock, and
-//! counts nothing.
+//! Each user has its own random stream, so a seed yields the same times regardless of the service. This
+//! module reads no clock and counts nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,10 +14,11 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use super::{Action, Gate, Worker};
 use crate::clock::in_ns;
 
-/// Keeps the words from those of requests and arrivals, which are drawn from the same seed. "thinking" in ASCII.
+/// Separates these words from the words for requests and arrivals, which use the same seed. "thinking" in
+/// ASCII.
 const PURPOSE: u64 = 0x7468_696e_6b69_6e67;
 
-/// Times are absolute.
+/// The think state of all users. Times are absolute.
 pub(super) struct Thinking {
     think: Think,
     users: Box<[Thinker]>,
@@ -30,15 +32,15 @@ struct Thinker {
 
 #[derive(Clone, Copy)]
 enum Until {
-    /// He has done nothing in this window.
+    /// The user has sent nothing in this window.
     First,
-    /// He has a request under way, or its response just now.
+    /// The user has a request in flight, or just got its response.
     Undrawn,
     At(u64),
 }
 
 impl Thinking {
-    /// For so many connections, those of this thread of so many.
+    /// Creates the state for `connections` connections of thread `thread` out of `of` threads.
     pub(super) fn new(think: Think, seed: u64, (thread, of): (usize, usize), connections: u32) -> Thinking {
         let mut seeds = Pcg64Mcg::seed_from_u64(seed ^ PURPOSE);
         let seeds = std::iter::from_fn(|| Some(seeds.next_u64())).skip(thread).step_by(of);
@@ -56,7 +58,7 @@ impl Thinking {
         self.waking.peek().map(|Reverse((at_ns, _))| *at_ns)
     }
 
-    /// Whether this user may go on; it begins to think if it has not.
+    /// Whether this user has finished thinking. Starts to think if it has not.
     fn is_over(&mut self, index: usize, now_ns: u64) -> bool {
         let user = &mut self.users[index];
         if let Until::At(at_ns) = user.until {
@@ -66,7 +68,7 @@ impl Thinking {
         let mut part = || ((user.rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
         let think_ns = match (self.think, user.until) {
             (Think::Exponential(mean), _) => -part().ln() * in_ns(mean) as f64,
-            // Not all at once.
+            // Spreads the first requests.
             (Think::Constant(time), Until::First) => part() * in_ns(time) as f64,
             (Think::Constant(time), _) => in_ns(time) as f64,
         };
@@ -78,7 +80,7 @@ impl Thinking {
 }
 
 impl Worker {
-    /// When the first user has thought; `u64::MAX`: nobody thinks.
+    /// Time at which the first user finishes thinking. `u64::MAX` if none thinks.
     pub(super) fn next_thought_ns(&self) -> u64 {
         match (&self.thinking, self.gate) {
             (Some(thinking), Gate::Sending { .. }) => thinking.next_ns().unwrap_or(u64::MAX),
@@ -86,15 +88,16 @@ impl Worker {
         }
     }
 
-    /// Lets the user who has thought for longest go on.
+    /// Continues with the user whose think time ended first.
     pub(super) fn wake(&mut self, now_ns: u64) -> Option<(usize, Action)> {
         let Reverse((_, index)) = self.thinking.as_mut()?.waking.pop()?;
-        // Where his connection was opened anew just now he may have gone on already, and what is being written is not written twice.
+        // If the connection was just reopened, the user may have continued already, and output must not be
+        // written twice.
         let has_room = self.connections[index].room(now_ns, &self.settings) > 0;
         Some((index, if has_room { self.start(index, now_ns) } else { Action::Wait }))
     }
 
-    /// Connection `index` is free: its user thinks, or goes on.
+    /// Handles a free connection `index`: its user thinks, or continues.
     pub(super) fn think(&mut self, index: usize, now_ns: u64) {
         let is_free = self.connections[index].room(now_ns, &self.settings) > 0 && self.may_send(now_ns);
         let Some(thinking) = self.thinking.as_mut().filter(|_| is_free) else { return };

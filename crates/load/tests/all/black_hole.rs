@@ -1,4 +1,5 @@
-//! A network that loses packets, or knows no way: silence where no response would come, and an error where it says so.
+//! Networks that lose packets or have no route: silence if there is no response, and an error if one is
+//! reported.
 
 use std::time::Duration;
 
@@ -21,12 +22,13 @@ fn who_answers_no_syn_is_given_up() {
             let mut load = Load::start(there);
             let slice = load.run(Until::Elapsed(Duration::from_millis(300)));
             assert_eq!((slice.sent, slice.connections_opened, slice.connections_alive), (0, 0, 0));
-            // As many attempts time out as there is time for, one after the other on each connection.
+            // On each connection, as many consecutive attempts time out as fit into the time.
             let timeouts = only(&slice, Phase::Connect, Cause::Timeout);
             let most = load.connections * (load.took.as_nanos() / connect_timeout.as_nanos()) as u64;
             assert!((load.connections..=most).contains(&timeouts), "{timeouts} of {most}: {slice:?}");
             load.assert_backed_off(&slice);
-            // So many requests cannot be waited for: it is over when no connection has come in the time for one.
+            // A number of requests cannot be waited for, so the slice ends when no connection opens within
+            // the timeout.
             let slice = load.run(Until::Requests(10));
             assert_eq!((slice.sent, slice.connections_opened, slice.connections_alive), (0, 0, 0));
 

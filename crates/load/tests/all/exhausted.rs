@@ -1,4 +1,4 @@
-//! What runs out: our ports, our open files.
+//! Exhausted resources: local ports and open files.
 
 use std::process::Command;
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn local_ports_that_run_out_leave_the_rest_running() {
     });
 }
 
-/// The limit of open files is one of the whole process, and this one has other tests in it.
+/// The limit of open files applies to the whole process, which also runs other tests.
 #[test]
 fn open_files_that_run_out_leave_the_rest_running() {
     let peer = Server::well(server::listen());
@@ -73,7 +73,8 @@ fn with_few_files() {
 
         assert_eq!(load.well(40).connections_alive_at_start, 8);
     }
-    // At the start all is known beforehand. The soft limit is raised where that is enough, and else it is refused.
+    // At the start everything is known in advance. The soft limit is raised if that is enough, otherwise an
+    // error results.
     let files = |current, maximum| {
         setrlimit(Resource::Nofile, Rlimit { current: Some(current), maximum: Some(maximum) })
     };

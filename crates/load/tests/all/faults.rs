@@ -1,5 +1,5 @@
-//! Servers that end or reset a connection while it is written to, or read too slowly or not at all what is long to write. What goes wrong
-//! with responses comes among good ones in `worlds`.
+//! Servers that end or reset a connection during a write, or read a long request too slowly or not at all.
+//! Faulty responses among good ones are in `worlds`.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -38,7 +38,7 @@ fn a_server_that_leaves_while_a_long_request_is_written() {
 
             server.heal();
             let well = load.run(Until::Requests(6));
-            // What was opened when the first slice was all but over is still held by the fault.
+            // Connections opened near the end of the first slice are still held by the fault.
             let held = u64::from(broken.connections_alive);
             assert!(well.broken <= held && well.successful == 6 - well.broken, "{cause}: {well:?}");
             assert_eq!(well.reconnects, well.connections_opened, "{cause}");
@@ -46,7 +46,7 @@ fn a_server_that_leaves_while_a_long_request_is_written() {
     });
 }
 
-/// Neither side has erred: the server ends a connection that it takes for idle while a request is on its way to it.
+/// Not an error of either side: the server ends an idle connection while a request is on its way.
 #[test]
 fn requests_sent_into_a_closing_connection_are_counted() {
     const REQUESTS: u64 = 200;
@@ -62,7 +62,7 @@ fn requests_sent_into_a_closing_connection_are_counted() {
             (slice.sent, slice.successful + slice.broken, slice.successful),
             (REQUESTS, REQUESTS, server.requests())
         );
-        // Every connection is good for one respond, and the next one comes at once: no second of waiting anywhere.
+        // Every connection serves one response, and the next one opens at once, without any backoff.
         assert!(slice.reconnects >= slice.successful - 4, "{slice:?}");
     });
 }
@@ -81,7 +81,7 @@ fn a_server_that_does_not_read_stops_the_request_on_its_way() {
     });
 }
 
-/// The request goes out in many pieces: every byte of it arrives, in its place.
+/// The request is sent in many pieces, and every byte arrives in its place.
 #[test]
 fn a_server_that_reads_slowly_gets_all_of_it() {
     // A period that no piece is a multiple of.

@@ -1,5 +1,5 @@
-//! A look at one response, against servers that respond in every way: what is whole is told with its content decoded, what is not is
-//! given up in time.
+//! Fetching one response from servers that respond in different ways: complete ones are returned with their
+//! content decoded, incomplete ones are abandoned in time.
 
 use std::time::{Duration, Instant};
 

@@ -1,9 +1,9 @@
-//! The engine on real sockets and with both drivers: against servers of our own that count or misbehave, and against nginx and
-//! nghttp2. Each fault is counted under its phase and cause, loses no sample, ends in bounded time, makes no storm of connects,
-//! and is over when its reason is.
+//! The engine on real sockets and with both drivers, against test servers that count or misbehave, and
+//! against nginx and nghttp2. Each fault is counted under its phase and cause, loses no sample, ends in
+//! bounded time, and causes no storm of connection attempts. The load recovers when the cause is gone.
 //!
-//! A fault that a socket can make is a script of `server.rs`; one that takes a network is made in network namespaces, by
-//! `network.rs`. Nothing here may need this machine to be fast, or touch its own network.
+//! Faults that a socket can cause are scripts of `server.rs`. Those that take a network are made in network
+//! namespaces by `network.rs`. These tests do not depend on a fast machine and do not touch its network.
 
 mod black_hole;
 mod exhausted;
@@ -24,10 +24,10 @@ use std::time::{Duration, Instant};
 use model::{Cause, Counts, OpenLoop, Phase};
 use proofload_load::{Address, Arrivals, DriverChoice, Generator, LoadSpec, Request, Until};
 
-/// A slice that takes so much longer than its limits allow has hung; no busy machine is as slow as that.
+/// A slice that exceeds its limits by this time has hung. Even a busy machine is not that slow.
 const HUNG: Duration = Duration::from_secs(10);
 
-/// A load whose limits no healthy server comes near to.
+/// A load whose limits no healthy server comes near.
 fn spec(address: SocketAddr, connections: u32, driver: DriverChoice) -> LoadSpec {
     LoadSpec {
         connections,
@@ -47,8 +47,8 @@ fn with_body(mut spec: LoadSpec, body: Vec<u8>) -> LoadSpec {
     spec
 }
 
-/// Runs a test once for each driver, at the same time, each on a thread of its own. Its time-outs are short, so on a machine that
-/// stands still for as long it may fail by that alone: not three times in a row.
+/// Runs a test once for each driver, in parallel, each on its own thread. Its timeouts are short, so it may
+/// fail on a machine that stalls, but not three times in a row.
 fn for_both_drivers(test: impl Fn(DriverChoice) + Sync) {
     std::thread::scope(|scope| {
         let runs = [DriverChoice::Readiness, DriverChoice::Completion].map(|driver| {
@@ -62,13 +62,13 @@ fn for_both_drivers(test: impl Fn(DriverChoice) + Sync) {
     });
 }
 
-/// A generator whose slices are checked for what must hold of each.
+/// A generator whose slices are checked for the general invariants.
 struct Load {
     generator: Generator,
     connections: u64,
     open_loop: bool,
     limit: Duration,
-    /// How long the last slice took, its connect phase and drain included.
+    /// Duration of the last slice, including its connect phase and drain.
     took: Duration,
 }
 
@@ -83,7 +83,7 @@ impl Load {
         }
     }
 
-    /// Runs a slice; a hung one is interrupted, and fails.
+    /// Runs a slice. A hung one is interrupted and fails the test.
     fn run(&mut self, until: Until) -> Counts {
         let window = match until {
             Until::Elapsed(window) => window,
@@ -103,7 +103,7 @@ impl Load {
         slice
     }
 
-    /// A slice of so many requests, all of which are good, and in which nothing else happens.
+    /// Runs a slice of `requests` requests and asserts that all are good and no errors occur.
     #[track_caller]
     fn well(&mut self, requests: u64) -> Counts {
         let slice = self.run(Until::Requests(requests));
@@ -111,7 +111,7 @@ impl Load {
         slice
     }
 
-    /// Every request due is a sample, and every one sent has ended in one way.
+    /// Asserts that every due request is a sample and every sent one has exactly one result.
     fn check(&self, slice: &Counts) {
         assert_eq!(slice.sent, slice.responses + slice.timed_out + slice.broken + slice.unfinished);
         assert_eq!(slice.latency.count(), slice.sent);
@@ -136,7 +136,8 @@ impl Load {
         }
     }
 
-    /// The last slice, on whose connections nothing was answered, did not connect more often than its waits allow.
+    /// Asserts that the last slice, whose connections got no response, did not connect more often than the
+    /// backoff allows.
     fn assert_backed_off(&self, slice: &Counts) {
         let failed = slice.errors.iter().filter(|error| error.phase == Phase::Connect);
         let attempts = slice.connections_opened + failed.map(|error| error.count).sum::<u64>();
@@ -145,8 +146,8 @@ impl Load {
     }
 }
 
-/// How often one connection may be opened in this time, if nothing comes of it: at once, at once again when it was lost, then 10
-/// ms after that, 20, 40 and so on up to a second.
+/// Maximum number of times one connection may be opened in this time without success: at once, at once again
+/// after a loss, then 10 ms after that, 20, 40 and so on up to a second.
 fn attempts_max(time: Duration) -> u64 {
     let waits = (0..).map(|nth| Duration::from_millis(10 << nth.min(7)).min(Duration::from_secs(1)));
     let mut at = Duration::ZERO;
@@ -165,7 +166,7 @@ fn errors(slice: &Counts) -> Vec<(Phase, Cause, u64)> {
     slice.errors.iter().map(|error| (error.phase, error.cause, error.count)).collect()
 }
 
-/// How many errors there were, all of this kind.
+/// Number of errors, all of which must be of this kind.
 #[track_caller]
 fn only(slice: &Counts, phase: Phase, cause: Cause) -> u64 {
     match errors(slice)[..] {
@@ -174,7 +175,7 @@ fn only(slice: &Counts, phase: Phase, cause: Cause) -> u64 {
     }
 }
 
-/// How many errors there were in these phases; there were none in others, nor of another cause.
+/// Number of errors, all of which must be of these kinds.
 #[track_caller]
 fn within(slice: &Counts, kinds: &[(Phase, Cause)]) -> u64 {
     let strange = errors(slice).into_iter().find(|&(phase, cause, _)| !kinds.contains(&(phase, cause)));

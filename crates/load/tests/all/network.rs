@@ -1,7 +1,7 @@
-//! Hosts with a cable between them, made of network namespaces: what is done to them, nobody else notices.
+//! Hosts connected by a cable, made of network namespaces, so faults do not affect anything else.
 //!
-//! They have no name, and are gone with the last thread and socket on them, however a test ends. It takes root and the
-//! command `ip`; nothing here may touch the network that this process was started in.
+//! They have no name, and disappear with the last thread and socket in them, however a test ends. This takes
+//! root and the command `ip`. It does not touch the network that this process was started in.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -20,7 +20,7 @@ use crate::server::wait_until;
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-/// A host of its own, with nothing but its loopback interface.
+/// A host with only a loopback interface.
 pub struct Host(File);
 
 /// A client's host and a server's.
@@ -29,21 +29,22 @@ pub struct Network {
     pub server: Host,
 }
 
-/// Runs a test once for each driver, where hosts can be made; where we are not root that is said instead.
+/// Runs a test once for each driver if hosts can be created. Without root it prints that the test was
+/// skipped.
 ///
-/// CI runs as root: whoever is root and still cannot make them gets a failure and not an excuse.
+/// CI runs as root. If root cannot create them, the test fails instead of being skipped.
 pub fn with_hosts(test: &str, job: impl Fn(DriverChoice) + Sync) {
     if rustix::process::geteuid().is_root() {
         return for_both_drivers(job);
     }
-    // Not by a macro: the test runner would keep to itself what a passing test prints.
+    // Not with a macro: the test runner captures what a passing test prints.
     let _ = writeln!(std::io::stderr(), "skipped: {test}: network namespaces take root");
 }
 
 impl Host {
     pub fn new() -> Host {
         let made = std::thread::spawn(|| {
-            // SAFETY: it moves this thread to a new network and leaves its memory and files as they are.
+            // SAFETY: it moves this thread to a new network and leaves its memory and files unchanged.
             unsafe { unshare_unsafe(UnshareFlags::NEWNET) }
                 .expect("a network namespace needs CAP_SYS_ADMIN, which root lacks in some containers");
             File::open("/proc/thread-self/ns/net").unwrap()
@@ -53,7 +54,7 @@ impl Host {
         host
     }
 
-    /// Does `job` on this host, with the threads and sockets it makes.
+    /// Runs `job` on this host, with the threads and sockets it makes.
     pub fn run<T: Send>(&self, job: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| {
             let there = scope.spawn(|| {
@@ -64,7 +65,7 @@ impl Host {
         })
     }
 
-    /// Commands for `ip`, one a line.
+    /// Commands for `ip`, one per line.
     pub fn ip(&self, commands: &str) {
         self.run(|| {
             let mut ip = Command::new(ip_path()).args(["-batch", "-"]).stdin(Stdio::piped()).spawn().unwrap();
@@ -89,7 +90,8 @@ impl Network {
     pub fn new() -> Network {
         let (client, server) = (Host::new(), Host::new());
         let far = format!("/proc/{}/fd/{}", std::process::id(), server.0.as_raw_fd());
-        // Both know each other's address on the cable: nothing waits for ARP, which tries but once a second.
+        // Both know each other's address on the cable, so nothing waits for ARP, which retries only once a
+        // second.
         let (near_mac, far_mac) = ("02:00:00:00:00:01", "02:00:00:00:00:02");
         client.ip(&format!(
             "link add near address {near_mac} type veth peer name far address {far_mac} netns {far}
@@ -102,19 +104,20 @@ impl Network {
              link set far up
              neighbour add {CLIENT} lladdr {near_mac} dev far"
         ));
-        // The kernel takes some time to notice that the cable is plugged in. Nobody listens: to be refused is to be heard.
+        // The kernel takes some time to bring the link up. No process listens, so a refusal proves that
+        // packets arrive.
         let anyone = SocketAddr::from((SERVER, 1));
         let call = || TcpStream::connect_timeout(&anyone, Duration::from_millis(20)).unwrap_err().kind();
         client.run(|| wait_until("packets arrive", || call() == ErrorKind::ConnectionRefused));
         Network { client, server }
     }
 
-    /// A free port of the server's.
+    /// A free port of the server.
     pub fn listen(&self) -> TcpListener {
         self.server.run(|| TcpListener::bind(SocketAddr::from((SERVER, 0)))).unwrap()
     }
 
-    /// Whatever the client sends is lost from now on, and so is whatever the server sends.
+    /// Drops all packets of the client and the server from now on.
     pub fn lose_packets(&self) {
         self.server.ip(&format!("route add blackhole {CLIENT}/32"));
     }

@@ -1,5 +1,5 @@
-//! HTTP/2 against a second implementation of it: nghttp2's server, which tells every frame. What it has opened and ended must be what was
-//! sent and answered, with every setting that changes how frames go.
+//! HTTP/2 against a second implementation: nghttp2's server, which logs every frame. Its opened and ended
+//! streams must match what was sent and answered, with every setting that changes the framing.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -25,7 +25,7 @@ struct Nghttpd {
     port: Port,
 }
 
-/// What its log tells.
+/// The contents of its log.
 #[derive(Debug, Default)]
 struct Told {
     connections: BTreeSet<String>,
@@ -58,7 +58,7 @@ impl Nghttpd {
         Nghttpd { child, folder, port }
     }
 
-    /// What it has told when every request that it got has ended.
+    /// The log contents once every request that it received has ended.
     fn told(&self, requests: u64) -> Told {
         let mut told = Told::default();
         wait_until("nghttpd has told of all requests", || {
@@ -77,7 +77,8 @@ impl Drop for Nghttpd {
 }
 
 impl Told {
-    /// `[id=1] [  0.579] recv HEADERS frame <length=38, flags=0x05, stream_id=1>`, and below it what the flags mean.
+    /// Parses `[id=1] [  0.579] recv HEADERS frame <length=38, flags=0x05, stream_id=1>` and the flags below
+    /// it.
     fn of(log: &str) -> Told {
         let mut told = Told::default();
         let mut open = BTreeSet::new();
@@ -114,7 +115,7 @@ fn post() -> Request {
     Request { body: vec![b'y'; LONG_BYTES], ..Request::new("POST", "/long", "proofload.test") }
 }
 
-/// One slice, all of which must be good; and what the server told of it.
+/// Runs one slice, all of which must be good, and returns the server's log with it.
 fn loaded(flags: &[&str], secure: bool, request: Request, status: u16) -> (Counts, Told) {
     let server = Nghttpd::start(flags, secure);
     let tls =
@@ -156,10 +157,10 @@ fn what_nghttp2_served_is_what_was_sent_whatever_its_settings() {
 
 #[test]
 fn nghttp2_gets_whole_bodies_through_narrow_windows_and_may_answer_early() {
-    // With windows of 4 KiB a stream and 64 KiB in all, what it echoes comes back as it was sent.
+    // With windows of 4 KiB per stream and 64 KiB in total, echoed bodies are returned intact.
     let (slice, told) = loaded(&["--echo-upload", "-w", "12", "-W", "16"], false, post(), 200);
     assert_eq!((slice.body_bytes, told.ended), (REQUESTS * LONG_BYTES as u64, REQUESTS));
-    // It answers before the body has come, and wants no more of it.
+    // It answers before the body has arrived, and refuses the rest of it.
     let (slice, _) = loaded(&["--early-response"], false, post(), 200);
     assert_eq!(slice.body_bytes, REQUESTS * LONG_BYTES as u64);
     let (slice, told) = loaded(&["--error-gzip"], false, get("/none"), 404);

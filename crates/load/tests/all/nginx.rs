@@ -1,6 +1,6 @@
-//! The engine against a real nginx, whose access log is the count to agree with, over everything that both speak.
+//! The engine against a real nginx, compared with its access log, over every protocol that both support.
 
-// The tests of the program use the rest of it.
+// The program's tests use the rest of it.
 #[allow(dead_code)]
 #[path = "../nginx/server.rs"]
 mod server;
@@ -50,7 +50,7 @@ fn tls(nginx: &Nginx) -> Tls {
     Tls { server_name: NAME.into(), trust, resumption: true, client: None }
 }
 
-/// One slice of so many requests, all of which must be good and in the access log, which is returned.
+/// Runs one slice of `requests` requests, all of which must be good and in the access log, which is returned.
 fn all_good(nginx: Nginx, spec: LoadSpec, requests: u64) -> (Counts, Vec<String>) {
     let slice = Generator::start(spec).unwrap().run(Until::Requests(requests));
     assert_eq!((slice.sent, slice.successful), (requests, requests), "{slice:?}");
@@ -68,7 +68,7 @@ fn tls_verifies_names_the_server_and_takes_up_sessions() {
     assert!(log.iter().all(|line| line.contains("HTTP/1.1 200 ") && line.contains(NAME)), "{}", log[0]);
     assert_eq!(slice.body_bytes, 3000 * LONG_BODY_BYTES);
     assert!(slice.wire_bytes > slice.body_bytes);
-    // A hundred requests for each connection: later ones resume.
+    // A hundred requests per connection: later connections resume.
     assert!(slice.connections_opened >= 30 && slice.tls_resumed > 0, "{slice:?}");
     assert_eq!(slice.handshake.count(), slice.connections_opened);
     assert_eq!(slice.connect.count(), slice.connections_opened);
@@ -100,7 +100,7 @@ fn http2_with_several_streams_a_connection_with_tls_and_without() {
             ..spec(&nginx, "/long", DriverChoice::Auto)
         };
         let slice = Generator::start(spec).unwrap().run(Until::Requests(1000));
-        // After a hundred requests nginx says that it takes no more, and refuses those that were on their way.
+        // After a hundred requests nginx announces that it takes no more, and refuses those on their way.
         let refused = |error: &ErrorCount| (error.phase, error.cause) == (Phase::Head, Cause::StreamRefused);
         assert!(slice.errors.iter().all(refused), "{:?}", slice.errors);
         assert!(slice.broken <= 10 * 8, "{slice:?}");
@@ -122,7 +122,7 @@ fn pipelined_requests_are_answered_in_order_and_counted_once() {
         ..spec(&nginx, "/short", DriverChoice::Auto)
     };
     let slice = Generator::start(spec).unwrap().run(Until::Requests(4000));
-    // nginx ends a connection after a hundred requests and leaves those that were sent after them: lost, and counted.
+    // nginx ends a connection after a hundred requests. Requests sent after them are lost, and counted.
     let lost = slice.broken;
     assert_eq!((slice.sent, slice.responses), (4000, 4000 - lost), "{:?}", slice.errors);
     assert!(lost < 4000 / 10, "{:?}", slice.errors);
@@ -137,7 +137,8 @@ fn connections_come_from_the_source_addresses_in_turn() {
     let (_, log) = all_good(nginx, spec, 640);
     let from = |address: &str| log.iter().filter(|line| line.contains(&format!("from={address} "))).count();
     let (one, other) = (from("127.0.0.2"), from("127.0.0.3"));
-    // Connections take turns. Their requests need not: on a busy machine one may get another in before the last is sent.
+    // Connections take turns, but requests need not: on a busy machine a connection may send one more before
+    // the last.
     assert!(one + other == 640 && one.abs_diff(other) <= 32, "{one} and {other}");
 }
 

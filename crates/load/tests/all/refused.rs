@@ -1,4 +1,4 @@
-//! Nobody listens, not yet or not any more, or says anything at all.
+//! Ports without a listener, and servers that accept and never answer.
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
@@ -26,7 +26,8 @@ fn a_listener_that_is_late_is_waited_for() {
             (load.run(Until::Requests(10)), late.join().unwrap())
         });
         assert_eq!((slice.sent, slice.successful, peer.requests()), (10, 10, 10));
-        // The connect phase waited for it, so that the window had all it needs; none of them was there before.
+        // The connect phase waited for it, so the window had all its connections, and none of them was there
+        // before.
         assert_eq!((slice.connections_alive_at_start, slice.connections_opened, slice.reconnects), (2, 2, 0));
         assert!(only(&slice, Phase::Connect, Cause::Refused) >= 2);
         load.assert_backed_off(&slice);
@@ -58,7 +59,7 @@ fn a_service_that_goes_away_between_slices_and_comes_back() {
     });
 }
 
-/// The service dies under load and starts again at the same port, all within one window.
+/// The service dies under load and restarts on the same port, all within one window.
 #[test]
 fn a_service_that_restarts_under_load() {
     let open = Arrivals::Open { rate: Rate::Constant(500.0), process: Process::Poisson, seed: 1 };
@@ -70,7 +71,8 @@ fn a_service_that_restarts_under_load() {
             let slice = restarted(&mut load, &port, first);
             assert_eq!((slice.connections_opened, slice.reconnects), (4, 2), "{slice:?}");
             assert!(slice.broken <= 2 && slice.successful >= 100 - 2, "{slice:?}");
-            // Each of two connections was lost once, with a request or without; all other errors are attempts.
+            // Each of two connections was lost once, with a request or without. All other errors are
+            // attempts.
             let refused = slice.errors.iter().find(|error| error.cause == Cause::Refused).unwrap();
             let all: u64 = slice.errors.iter().map(|error| error.count).sum();
             assert_eq!((refused.phase, refused.count), (Phase::Connect, all - 2), "{slice:?}");
@@ -79,7 +81,7 @@ fn a_service_that_restarts_under_load() {
     });
 }
 
-/// A slice that ends when another server has answered in the place of the first one.
+/// A slice that ends after a second server has answered in place of the first.
 fn restarted(load: &mut Load, port: &Port, first: Server) -> Counts {
     let interrupt = load.generator.handle();
     std::thread::scope(|scope| {
@@ -90,14 +92,14 @@ fn restarted(load: &mut Load, port: &Port, first: Server) -> Counts {
             let second = Server::well(port.listen());
             wait_until("requests come again", || second.requests() >= 50 && second.accepted() == 2);
             interrupt.stop();
-            // What is under way is answered.
+            // Requests in flight are answered.
             std::thread::sleep(LATE);
         });
         load.run(Until::Elapsed(Duration::from_secs(20)))
     })
 }
 
-/// The kernel gives a socket the port that it calls: it has met nobody but itself, and must leave the port to the service.
+/// The kernel gives a socket the port that it calls. It has connected to itself and must release the port.
 #[test]
 fn a_socket_that_meets_itself_has_been_refused() {
     with_hosts("a_socket_that_meets_itself_has_been_refused", |driver| {
@@ -121,7 +123,7 @@ fn a_socket_that_meets_itself_has_been_refused() {
 
 #[test]
 fn a_handshake_without_an_answer_is_given_up_each_time() {
-    // The kernel accepts for whoever listens; nobody reads.
+    // The kernel accepts for the listener, which never reads.
     let listener = listen();
     let limits = LoadSpec {
         timeout: Duration::from_millis(400),

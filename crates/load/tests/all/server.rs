@@ -1,8 +1,8 @@
-//! The other end: a TCP server on 127.0.0.1, or wherever its listener is, that responds to each request as it is told, or does to each
-//! connection what a script says until it is told to be well.
+//! The other end: a TCP server on 127.0.0.1 or another address. It answers each request as configured, or
+//! runs a faulty script on each connection until it is healed.
 //!
-//! One thread for each connection, plain blocking sockets: slow, and too simple to be wrong. A connection keeps the behaviour it began
-//! with. It speaks only as much HTTP as a script needs.
+//! One thread per connection with plain blocking sockets: slow, and too simple to be wrong. A connection
+//! keeps its initial behaviour. It supports only as much HTTP as a script needs.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -15,18 +15,18 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-/// What the server does when it has read a request.
+/// The server's reaction to a request.
 #[derive(Debug, Clone)]
 pub enum Response {
     /// Writes this and waits for the next request.
     Keep(Vec<u8>),
-    /// Writes this and closes in good order.
+    /// Writes this and closes in an orderly way.
     Close(Vec<u8>),
-    /// Writes this and then nothing, for ever.
+    /// Writes this and then stays silent forever.
     Hang(Vec<u8>),
 }
 
-/// Runs until it is dropped, which ends the connections that it responds on.
+/// Runs until it is dropped, which ends the connections it serves.
 pub struct Server {
     pub address: SocketAddr,
     listener: TcpListener,
@@ -49,7 +49,7 @@ pub fn listen() -> TcpListener {
 }
 
 impl Server {
-    /// Asks `respond` what to do with the nth request, from 0.
+    /// Calls `respond` for the nth request, from 0.
     pub fn start(respond: impl Fn(u64) -> Response + Send + Sync + 'static) -> Server {
         Server::begin(listen(), true, drop, respond)
     }
@@ -59,7 +59,7 @@ impl Server {
         Server::begin(listener, false, fault, |_| Response::Keep(response(200, "ok")))
     }
 
-    /// Responds to every request.
+    /// Answers every request.
     pub fn well(listener: TcpListener) -> Server {
         Server::begin(listener, true, drop, |_| Response::Keep(response(200, "ok")))
     }
@@ -90,7 +90,7 @@ impl Server {
         Server { address, listener, shared, acceptor: Some(acceptor) }
     }
 
-    /// Serves well what is accepted from now on.
+    /// Stops faulty behaviour for connections accepted from now on.
     pub fn heal(&self) {
         self.shared.well.store(true, Ordering::SeqCst);
     }
@@ -99,12 +99,12 @@ impl Server {
         self.shared.accepted.load(Ordering::SeqCst)
     }
 
-    /// Requests read in full while it was well.
+    /// Requests read in full while it was healthy.
     pub fn requests(&self) -> u64 {
         self.shared.requests.load(Ordering::SeqCst)
     }
 
-    /// Waits until so many connections that it responded on have been closed.
+    /// Waits until `count` connections that it served have been closed.
     pub fn wait_for_closed(&self, count: u64) {
         wait_until("connections are closed", || self.shared.closed.load(Ordering::SeqCst) >= count);
     }
@@ -112,7 +112,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // On Linux this wakes whoever waits in accept.
+        // On Linux this wakes threads that wait in accept.
         let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
         self.acceptor.take().unwrap().join().unwrap();
         for stream in self.shared.served.lock().unwrap().drain(..) {
@@ -126,7 +126,7 @@ fn serve(mut stream: TcpStream, shared: &Shared, respond: &impl Fn(u64) -> Respo
     while read_request(&mut stream) {
         let response = respond(shared.requests.fetch_add(1, Ordering::SeqCst));
         let (Response::Keep(bytes) | Response::Close(bytes) | Response::Hang(bytes)) = &response;
-        // Writing fails when the client has left: its own affair.
+        // Writing fails if the client has left, which is allowed.
         let _ = stream.write_all(bytes);
         match response {
             Response::Keep(_) => continue,
@@ -138,7 +138,7 @@ fn serve(mut stream: TcpStream, shared: &Shared, respond: &impl Fn(u64) -> Respo
     shared.closed.fetch_add(1, Ordering::SeqCst);
 }
 
-/// A port of 127.0.0.1 that is kept for us while nobody listens there: connecting to it is refused.
+/// A reserved port of 127.0.0.1 on which no process listens, so connecting to it is refused.
 pub struct Port {
     pub address: SocketAddr,
     _keeper: OwnedFd,
@@ -147,7 +147,7 @@ pub struct Port {
 impl Port {
     pub fn keep() -> Port {
         let keeper = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-        // Lets others bind the port that do the same, as the standard library's listeners do.
+        // Lets others bind the port that set this too, as the standard library's listeners do.
         sockopt::set_socket_reuseaddr(&keeper, true).unwrap();
         rustix::net::bind(&keeper, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = SocketAddr::try_from(rustix::net::getsockname(&keeper).unwrap()).unwrap();
@@ -164,7 +164,7 @@ pub fn response(status: u16, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-/// Reads a head and a body of the length it names; false at the end of the connection.
+/// Reads a head and a body of the given length. Returns false at the end of the connection.
 pub fn read_request(stream: &mut TcpStream) -> bool {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -180,7 +180,7 @@ pub fn read_request(stream: &mut TcpStream) -> bool {
     stream.read_exact(&mut body).is_ok()
 }
 
-/// Reads so many bytes; of no matter what.
+/// Reads `count` bytes and discards them.
 pub fn read(mut stream: &TcpStream, count: usize) {
     let _ = stream.read_exact(&mut vec![0; count]);
 }
@@ -189,23 +189,23 @@ pub fn read_to_end(mut stream: &TcpStream) {
     let _ = std::io::copy(&mut stream, &mut std::io::sink());
 }
 
-/// Writes no more. What was written still arrives.
+/// Stops writing. Written bytes still arrive.
 pub fn end(stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);
 }
 
 pub fn reset(stream: TcpStream) {
-    // Closing with a linger time of zero sends a reset in place of an end.
+    // Closing with a linger time of zero sends a reset instead of an end.
     sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
 }
 
-/// Keeps the connection, without reading it, until the other side ends it or is long past doing so.
+/// Holds the connection, without reading it, until the other side ends it or a time limit passes.
 pub fn hold(stream: TcpStream) {
     let limit = Timespec { tv_sec: 10, tv_nsec: 0 };
     let _ = poll(&mut [PollFd::new(&stream, PollFlags::RDHUP)], Some(&limit));
 }
 
-/// Waits until `is_so`, which must become true at some time soon.
+/// Waits until `is_so` returns true. Panics after a time limit.
 #[track_caller]
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);

@@ -1,5 +1,5 @@
-//! Slices against a server that counts: where nothing goes wrong, it has read as many requests as the engine says it sent; and what
-//! cannot be started is refused.
+//! Slices against a server that counts: in fault-free runs it has read as many requests as the engine reports
+//! as sent. Invalid specs are rejected.
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -29,7 +29,8 @@ fn one_hung_request_is_the_tail_and_not_forgotten() {
         assert!(slice.latency.quantile(0.9).unwrap().is_exact());
         assert!(!slice.latency.quantile(1.0).unwrap().is_exact());
         assert_eq!((slice.connections_opened, slice.reconnects), (2, 1));
-        // An armed receive holds its socket: giving up on it must end that too, or the service keeps connections nobody uses.
+        // An armed receive holds its socket. Closing must end it too, otherwise the service keeps unused
+        // connections.
         server.wait_for_closed(1);
     });
 }
@@ -49,7 +50,7 @@ fn an_interrupt_ends_the_slice_and_leaves_nothing_out() {
             let slice = load.run(Until::Elapsed(Duration::from_secs(3600)));
             stopper.join().unwrap();
             assert_eq!((slice.sent, slice.unfinished, slice.latency.censored()), (3, 3, 3));
-            // In open loop what was due until then is kept: one a millisecond, and none after the end.
+            // In open loop, requests due until then are counted: one per millisecond, and none after the end.
             let due = if slice.open.is_some() { slice.window_ns.div_ceil(1_000_000) } else { 3 };
             assert_eq!(slice.due(), due);
             let later = load.run(Until::Elapsed(Duration::from_secs(3600)));
@@ -58,7 +59,8 @@ fn an_interrupt_ends_the_slice_and_leaves_nothing_out() {
     });
 }
 
-/// The second response comes while the next one is awaited, and is taken for it: to each request but the last.
+/// The second response arrives while the next one is expected, and is mistaken for it, except after the last
+/// request.
 #[test]
 fn a_second_response_to_each_request_is_seen_at_the_end_of_the_slice() {
     for_both_drivers(|driver| {
@@ -99,7 +101,8 @@ fn a_farewell_to_an_idle_connection_is_its_end() {
     });
 }
 
-/// At a rate, by several threads, constant, at random and on a ramp that begins anew with every slice: all is sent that is due.
+/// At a rate, with several threads, constant, Poisson and on a ramp that restarts with every slice: all due
+/// requests are sent.
 #[test]
 fn every_arrival_of_every_thread_is_sent_and_answered() {
     let over = Duration::from_millis(250);
@@ -116,7 +119,7 @@ fn every_arrival_of_every_thread_is_sent_and_answered() {
             let mut load = Load::start(LoadSpec { arrivals, threads, ..spec(server.address, 7, driver) });
             let counted = load.run(Until::Requests(301));
             assert_eq!((counted.sent, counted.successful_in_window, counted.due()), (301, 301, 301));
-            // The last of them is not due before: (301 − 1) / 2000 s, and later on the ramp.
+            // The last one is due at (301 − 1) / 2000 s, and later on the ramp.
             assert!(process == Process::Poisson || counted.window_ns >= 150_000_000);
             let timed = load.run(Until::Elapsed(over));
             let is_completion = driver == DriverChoice::Completion && grants_completion().is_ok();
@@ -155,7 +158,7 @@ fn what_cannot_be_is_refused_before_it_starts() {
         assert!(Generator::start(spec).is_ok());
     }
     for (spec, field, said) in [
-        // RFC 5737: for documentation, and nobody's.
+        // RFC 5737: reserved for documentation.
         (from("192.0.2.1"), "load.sources", "192.0.2.1"),
         (LoadSpec { sources: v6, ..base.clone() }, "load.sources", "IPv6"),
         (path(108), "load.address", "108 bytes, at most 107"),
@@ -185,7 +188,8 @@ fn what_cannot_be_is_refused_before_it_starts() {
     assert!(pin.to_string().starts_with("cannot pin a load thread to CPU 1000"), "{pin}");
 }
 
-/// A service that has yet to accept a thousand connections would be late with the first requests, which is no fault of how it serves them.
+/// If a service still has to accept a thousand connections, its first responses are late, which is not its
+/// fault.
 #[test]
 fn a_schedule_begins_when_a_service_has_had_time_to_accept_its_connections() {
     for_both_drivers(|driver| {

@@ -1,5 +1,5 @@
-//! The same seeded worlds over both drivers: what the nth request gets is drawn before, so that what must be counted is known,
-//! whichever connection it comes on and however the kernel cuts the bytes.
+//! The same seeded worlds over both drivers. The response to the nth request is drawn in advance, so the
+//! expected counts are known, regardless of its connection and of how the kernel splits the bytes.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,15 +18,15 @@ use crate::{Load, for_both_drivers, spec};
 
 const WORLDS: u64 = 8;
 const REQUESTS: usize = 150;
-/// A request that gets no response takes so long; a response that is slow does not.
+/// Time that a request without a response takes. Slow responses take less.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a request gets: bytes, in pieces of this many, and what then becomes of the connection.
+/// The handling of a request: bytes, the size of the pieces, and what then happens to the connection.
 struct Script {
     bytes: Vec<u8>,
     piece: usize,
     then: Then,
-    /// What is to be counted.
+    /// The expected counts.
     counts: Vec<(String, u64)>,
 }
 
@@ -64,7 +64,8 @@ fn response(random: &mut Pcg64Mcg) -> Script {
     Script { bytes, piece, then, counts }
 }
 
-/// Something that ends badly, by its phase and cause. Of a reset only the cause is certain: it may overtake what was sent before.
+/// A bad ending, with its phase and cause. For a reset only the cause is certain, because it may overtake
+/// earlier data.
 fn trouble(random: &mut Pcg64Mcg) -> Script {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n";
     let script = |bytes: &str, then, error: &str| Script {
@@ -96,7 +97,7 @@ fn trouble(random: &mut Pcg64Mcg) -> Script {
     }
 }
 
-/// All that will happen, and one request that is never answered.
+/// All scripts of a world, plus one request that is never answered.
 fn world(seed: u64) -> Vec<Script> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let bad = [0.02, 0.1, 0.3][random.random_range(0..3)];
@@ -114,7 +115,7 @@ fn serve(mut stream: TcpStream, scripts: &[Script], next: &AtomicUsize) {
     while read_request(&mut stream) {
         let Some(script) = scripts.get(next.fetch_add(1, Ordering::SeqCst)) else { return };
         for piece in script.bytes.chunks(script.piece) {
-            // It fails where the client has refused what came before.
+            // This fails if the client has rejected earlier data.
             let _ = stream.write_all(piece);
         }
         match script.then {

@@ -1,5 +1,5 @@
-//! An nginx of our own on loopback: plain HTTP, TLS, HTTP/2 with and without TLS, a unix socket; its access log is the count to
-//! agree with.
+//! An nginx for tests on loopback: plain HTTP, TLS, HTTP/2 with and without TLS, a unix socket. Its access
+//! log is the reference count.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub struct Nginx {
     pub tls: SocketAddr,
     pub http2: SocketAddr,
     pub http2_tls: SocketAddr,
-    /// The certificate that signs its own, in PEM.
+    /// The authority that signed its certificate, in PEM.
     pub authority: Vec<u8>,
 }
 
@@ -36,7 +36,7 @@ impl Nginx {
         std::fs::write(root.join("short"), "hello world\n").unwrap();
         std::fs::write(root.join("long"), "x".repeat(LONG_BODY_BYTES as usize)).unwrap();
         let authority = certify(root);
-        // The ports are free now; that another takes one before nginx does would show as a failure to start.
+        // The ports are free now. If another process takes one before nginx does, nginx fails to start.
         let listeners = [0; 4].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
         let [plain, tls, http2, http2_tls] = listeners.map(|listener| listener.local_addr().unwrap());
         let config = config(root, [plain, tls, http2, http2_tls]);
@@ -59,7 +59,8 @@ impl Nginx {
         self.directory.path().join("socket")
     }
 
-    /// Ends nginx in good order, so that its log is complete, and returns it: `GET /short HTTP/1.1 200 ...` a line.
+    /// Stops nginx in an orderly way, so that its log is complete. Returns lines like `GET /short HTTP/1.1
+    /// 200 ...`.
     pub fn log(mut self) -> Vec<String> {
         self.stop(Signal::QUIT);
         let log = std::fs::read_to_string(self.directory.path().join("access.log")).unwrap();
@@ -82,7 +83,7 @@ impl Drop for Nginx {
     }
 }
 
-/// Makes a certificate that is its own authority.
+/// Creates a self-signed certificate.
 fn certify(root: &Path) -> Vec<u8> {
     let certified = rcgen::generate_simple_self_signed(vec![NAME.to_string()]).unwrap();
     std::fs::write(root.join("certificate"), certified.cert.pem()).unwrap();
@@ -104,8 +105,8 @@ fn config(root: &Path, [plain, tls, http2, http2_tls]: [SocketAddr; 4]) -> Strin
         format!("unix:{root}/socket"),
     ];
     let servers = listen.map(|listen| format!("server {{ listen {listen}; root {root}; }}\n")).concat();
-    // One process that is nginx itself: its number is the child's. So few requests for a connection that the log is written over many of
-    // them.
+    // One process without a master, so the child's PID is nginx itself. The limit of requests per connection
+    // is low, so that the log covers many connections.
     format!(
         "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log; events {{}}
         http {{ log_format line {line}; access_log {root}/access.log line; {scratch}

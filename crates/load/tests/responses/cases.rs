@@ -1,7 +1,8 @@
-//! Reads `cases.txt`, where its format is described: responses byte by byte, and what is said of each. It is included by
-//! the tests of the response reader and by `cargo xtask seeds`; it must not know what a response is.
+//! Parses `cases.txt`, which describes its own format: responses byte by byte, with the expected outcomes. It
+//! is included by the tests of the response reader and by `cargo xtask seeds`. It does not interpret
+//! responses.
 
-/// The file as it stands in the repository.
+/// The file in the repository.
 pub const TEXT: &str = include_str!("cases.txt");
 
 /// One response.
@@ -10,22 +11,22 @@ pub struct Case {
     /// The line of the file on which it begins.
     pub line: usize,
     pub name: String,
-    /// The method of the request that it belongs to.
+    /// The method of the request that it answers.
     pub method: String,
     pub bytes: Vec<u8>,
-    /// What our reader makes of it.
+    /// The outcome of our reader.
     pub reader: String,
-    /// What Node makes of it, where that is something else.
+    /// The outcome in Node, if it differs.
     pub node: Option<String>,
-    /// The same where its parser is older than llhttp 9.4.
+    /// The outcome in Node with a parser older than llhttp 9.4, if it differs.
     pub older_node: Option<String>,
-    /// What Python makes of it, where that is something else, and the name of the reason in brackets.
+    /// The outcome in Python, if it differs, with the reason in brackets.
     pub python: Option<String>,
-    /// Why ours is right all the same.
+    /// Why our outcome is right in spite of that.
     pub because: Option<String>,
 }
 
-/// All cases in order; the error names the line.
+/// Parses all cases in order. An error names the line.
 pub fn parse(text: &str) -> Result<Vec<Case>, String> {
     let mut cases: Vec<Case> = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -63,7 +64,7 @@ fn add(case: &mut Case, line: &str) -> Result<(), &'static str> {
     if before { Err("said twice") } else { Ok(()) }
 }
 
-/// The bytes that text stands for, up to its end or, within a repetition, to the closing parenthesis.
+/// The bytes that text represents, up to its end or, within a repetition, to the closing parenthesis.
 fn bytes_of(text: &mut std::str::Chars<'_>, repeated: bool) -> Result<Vec<u8>, &'static str> {
     let mut bytes = Vec::new();
     while let Some(char) = text.next() {

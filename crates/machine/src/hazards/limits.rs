@@ -1,4 +1,4 @@
-//! What a kernel lets connections, links and profilers have. Pure, as the others.
+//! Limits of the kernel for connections, links and profilers. Pure, as the others.
 
 use model::Grade::{Fine, Note, Warning};
 use model::quantity::{count, many};
@@ -7,15 +7,15 @@ use model::{Quantity, evidence};
 use super::{Told, above, by, fine, told};
 use crate::facts::Facts;
 
-/// Descriptors that even a plain load with a few thousand connections takes.
+/// Descriptors that even a plain load with a few thousand connections needs.
 const FILES_HARD_BAD: u64 = 4096;
-/// What programs get by default and services inherit; a proxy uses two for each client.
+/// The usual default that services inherit. A proxy uses two for each client.
 const FILES_SOFT_KNOW: u64 = 4096;
-/// Lines shorter than this overflow when a few hundred connections open at once; the kernel's default since 5.4 is 4096.
+/// Shorter queues overflow if a few hundred connections open at once. The kernel's default since 5.4 is 4096.
 const SOMAXCONN_KNOW: i64 = 1024;
-/// Fewer local ports than this are used up by loads of a few thousand connections.
+/// Loads of a few thousand connections exhaust fewer local ports than this.
 const PORTS_KNOW: u32 = 16_384;
-/// How long a port rests in TIME_WAIT, in seconds: fixed in the kernel.
+/// Duration of TIME_WAIT in seconds, fixed in the kernel.
 const TIME_WAIT_S: u32 = 60;
 /// Share of the table of tracked connections above which it may overflow within a run.
 const CONNTRACK_BAD: f64 = 0.8;
@@ -61,7 +61,7 @@ pub(super) fn ports(facts: &Facts) -> Told {
             "each connection to one address takes one; allow more, except for those that services listen on";
         return told(Note, evidence, by(remedy, "sysctl -w net.ipv4.ip_local_port_range='10240 65535'"));
     }
-    // Loopback and addresses seen before may take a port again after a second.
+    // Loopback and known addresses may reuse a port after a second.
     if facts.limits.time_wait_reuse.unwrap_or(0) != 0 {
         return fine(evidence);
     }
@@ -97,7 +97,7 @@ pub(super) fn link(facts: &Facts) -> Told {
     }
 }
 
-/// `kernel.perf_event_paranoid` up to which everyone may profile services with the kernel's part.
+/// `kernel.perf_event_paranoid` up to which all users may profile services including the kernel.
 const PARANOID_FINE: i64 = 1;
 
 pub(super) fn io_uring(facts: &Facts) -> Told {

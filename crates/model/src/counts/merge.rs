@@ -1,4 +1,4 @@
-//! How the counts of several threads, generators or turns become one.
+//! Merges the counts of several threads, generators or turns.
 
 use stats::Latencies;
 
@@ -6,7 +6,7 @@ use super::{Counts, EndpointCounts, OpenLoop, Windows, add, merge_each};
 use crate::{ContractFailure, ErrorCount, silence};
 
 impl Counts {
-    /// Takes in the counts of another window.
+    /// Merges the counts of another window.
     pub fn merge(&mut self, mut other: Counts, windows: Windows) {
         match windows {
             Windows::Parallel => self.merge_parallel(&other),
@@ -19,7 +19,7 @@ impl Counts {
         self.merge_lists(other);
     }
 
-    /// The counts that add up, however the windows lie.
+    /// The counts that are summed for parallel and sequential windows alike.
     fn totals(&mut self) -> [&mut u64; 17] {
         [
             &mut self.sent,
@@ -46,7 +46,7 @@ impl Counts {
         [&mut self.latency, &mut self.first_byte, &mut self.connect, &mut self.handshake]
     }
 
-    /// Merges what depends on how the windows lie: both are the same window.
+    /// Merges the fields that depend on `windows`, for parallel windows.
     fn merge_parallel(&mut self, other: &Counts) {
         self.silent = silence::in_parallel(&self.silent, &other.silent);
         self.started_ns = self.started_ns.min(other.started_ns);
@@ -58,7 +58,7 @@ impl Counts {
         self.connections_alive += other.connections_alive;
     }
 
-    /// The same of the next window of the same threads.
+    /// Merges the fields that depend on `windows`, for the next window of the same threads.
     fn merge_sequential(&mut self, other: &Counts) {
         let before_ns = self.wall_ns();
         self.settle_silences();
@@ -70,13 +70,13 @@ impl Counts {
         self.connections_alive = other.connections_alive;
     }
 
-    /// Merges what is neither a total nor a time, and does not depend on how the windows lie.
+    /// Merges the fields that are neither totals nor times and do not depend on `windows`.
     ///
-    /// Every field is named, so that a new one does not compile before it has its place. What is not bound is merged above, which
-    /// `every_field_is_merged` tests.
+    /// The pattern names every field, so that a new field does not compile until it is handled here. Unbound
+    /// fields are merged in other functions. The test `every_field_is_merged` checks that.
     fn merge_lists(&mut self, other: Counts) {
         let Counts {
-            // `merge_parallel` and `merge_sequential`.
+            // Merged in `merge_parallel` and `merge_sequential`.
             started_ns: _,
             window_ns: _,
             drain_ns: _,
@@ -85,7 +85,7 @@ impl Counts {
             successful_per_100_ms: _,
             connections_alive_at_start: _,
             connections_alive: _,
-            // `totals`.
+            // Merged in `totals`.
             sent: _,
             responses: _,
             responses_in_window: _,
@@ -103,12 +103,12 @@ impl Counts {
             reconnects: _,
             log_ins: _,
             tls_resumed: _,
-            // `times`.
+            // Merged in `times`.
             latency: _,
             first_byte: _,
             connect: _,
             handshake: _,
-            // `merge` itself.
+            // Merged in `merge` itself.
             generator: _,
             open: _,
             status,

@@ -1,19 +1,20 @@
-//! A column of figures: one unit for all of them, and digits that can be read downwards.
+//! Formats a column of figures: one unit for all figures, and digits that align.
 //!
-//! Figures without an interval have three digits at most. One unit for all would cost the smallest its digits where they span more than
-//! a factor of a thousand: there each has its own, and the units stand below each other.
+//! Figures without an interval have at most three digits. If they span more than a factor of a thousand, a
+//! common unit would cost the smallest figures their digits. Then each figure has its own unit, and the units
+//! are aligned.
 
 use super::change::{difference_in, with_sign_in};
 use super::{NONE, Unit, count, decimal, digits_after, in_unit, is_whole, step, three_digits};
 
-/// Decimals of a figure in a unit of its own, but for one that they would make nothing.
+/// Maximum number of decimals of a figure in its own unit, except where they would make it zero.
 const DECIMALS: usize = 3;
-/// How far apart figures may be that share a unit.
+/// Largest ratio between figures that share a unit.
 const SPAN_MAX: f64 = 1000.0;
-/// Smaller ones than this in the shared unit get a smaller unit.
+/// If the smallest figure is below this in the shared unit, a smaller unit is chosen.
 const LEAST: f64 = 0.1;
 
-/// Figures that stand below each other; a dash where there is none.
+/// Formats the figures of a column, with a dash for missing ones.
 pub fn column(unit: Unit, values: &[Option<f64>]) -> Vec<String> {
     let (least, most) = range(values.iter().flatten().copied());
     let text = |value: f64| {
@@ -22,24 +23,24 @@ pub fn column(unit: Unit, values: &[Option<f64>]) -> Vec<String> {
     values.iter().map(|value| value.map_or_else(|| NONE.to_owned(), text)).collect()
 }
 
-/// The least and the most of the positive figures.
+/// Returns the smallest and the largest of the positive figures.
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let positive = values.filter(|value| *value > 0.0);
     positive.fold((f64::INFINITY, 0.0), |(least, most), value| (value.min(least), value.max(most)))
 }
 
-/// A figure in the unit that fits the least and the most of its column.
+/// Formats a figure in the unit that fits the smallest and the largest figure of its column.
 fn shared(unit: Unit, value: f64, (least, most): (f64, f64)) -> String {
     let steps = unit.steps();
     let fits = step(steps, most);
     let fits = if least < LEAST * steps[fits].0 { fits.saturating_sub(1) } else { fits };
     let (scale, name) = steps[fits];
-    // Three digits of the most, and not less than two of the least.
+    // Three digits for the largest figure, at least two for the smallest.
     let decimals = digits_after(most / scale, 3).max(digits_after(least / scale, 2));
     format!("{}{name}", number(value / scale, if is_whole(unit, scale) { 0 } else { decimals }))
 }
 
-/// A figure in a unit of its own, as wide as all of them.
+/// Formats a value in its own unit, padded to the column width.
 fn on_its_own(unit: Unit, value: f64) -> String {
     let steps = unit.steps();
     let (scale, name) = in_unit(unit, value);
@@ -47,7 +48,7 @@ fn on_its_own(unit: Unit, value: f64) -> String {
     format!("{}{name:>widest$}", number(value / scale, if is_whole(unit, scale) { 0 } else { DECIMALS }))
 }
 
-/// At most so many decimals, and three digits.
+/// Formats a number with at most `decimals` decimals and three digits.
 fn number(value: f64, decimals: usize) -> String {
     match decimals.min(digits_after(value.abs(), 3)) {
         0 if (0.5..100.0).contains(&value) => count(value.round() as u64),
@@ -56,8 +57,8 @@ fn number(value: f64, decimals: usize) -> String {
     }
 }
 
-/// Differences that stand below each other, each a value with the ends of its interval where it has one: one unit for all, and for each
-/// the digits that its interval deserves.
+/// Formats a column of differences, each with the ends of its interval if it has one. All share one unit, and
+/// the interval of each determines its digits.
 pub fn differences(unit: Unit, all: &[(f64, Option<(f64, f64)>)]) -> Vec<(String, Option<String>)> {
     let size = |(value, ends): &(f64, Option<(f64, f64)>)| match ends {
         Some((low, high)) => low.abs().max(high.abs()),
@@ -82,7 +83,7 @@ pub fn differences(unit: Unit, all: &[(f64, Option<(f64, f64)>)]) -> Vec<(String
     all.iter().map(text).collect()
 }
 
-/// A difference of which nothing but its value is known: three digits.
+/// Formats a difference without an interval, with three digits.
 fn without_interval(value: f64, name: &str) -> String {
     let decimals = digits_after(value.abs(), 3).min(2);
     format!("{}{name}", with_sign_in(value, decimals, true))

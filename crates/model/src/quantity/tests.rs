@@ -1,4 +1,5 @@
-//! What is written of quantities: by cases, and of any value that it is no zero, has no endless fraction, and reads as what it was.
+//! Tests of formatted quantities. Properties for any value: no false zero, no endless fraction, and the text
+//! parses to the value.
 
 use proptest::prelude::*;
 
@@ -104,7 +105,7 @@ fn an_interval_without_zero_shows_none() {
     let ends = |low, high| interval(1.012, low, high).1;
     assert_eq!(ends(1.0002, 1.024), "+0.02 % to +2.4 %");
     assert_eq!(ends(1.0 + 1e-12, 1.024), "> 0 % to +2.4 %");
-    // Here none at all lies within.
+    // This interval includes no change.
     assert_eq!(ends(0.9998, 1.024), "±0.0 % to +2.4 %");
     assert_eq!(interval(0.99, 0.97, 0.9996).1, "−3.0 % to −0.04 %");
     assert_eq!(interval(0.3, 0.002, 40.0).1, "×0.0020 to ×40");
@@ -126,7 +127,7 @@ fn nouns_go_with_their_numbers() {
 const UNITS: [Unit; 7] =
     [Unit::PerS, Unit::Us, Unit::Bytes, Unit::Share, Unit::Ratio, Unit::Count, Unit::Number];
 
-/// The numbers in a text, without signs.
+/// Returns the numbers in a text, without signs.
 fn numbers(text: &str) -> Vec<&str> {
     let parts = text.split(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ','));
     parts.filter(|part| part.contains(|c: char| c.is_ascii_digit())).collect()
@@ -136,7 +137,7 @@ fn parsed(number: &str) -> f64 {
     number.replace(',', "").parse().unwrap()
 }
 
-/// Half of a number's last place. Whole numbers above a thousand are rounded to three digits.
+/// Half a unit in the last place. Whole numbers above a thousand are rounded to three digits.
 fn rounding(number: &str) -> f64 {
     let decimals = number.split_once('.').map(|(_, decimals)| decimals.len() as i32);
     let whole = number.replace(',', "").len() as i32;
@@ -144,7 +145,7 @@ fn rounding(number: &str) -> f64 {
     place * 0.500_001
 }
 
-/// No endless fraction, no zero with a sign, and nothing that is no number.
+/// Asserts that a text has no endless fraction, no signed zero, and only finite numbers.
 #[track_caller]
 fn assert_readable(text: &str) {
     for number in numbers(text) {
@@ -159,7 +160,8 @@ fn assert_readable(text: &str) {
     assert!(!["NaN", "inf", "-"].iter().any(|bad| text.contains(bad)), "{text}");
 }
 
-/// Asserts that a text, or a bound that it is, says this value but for rounding. `scale` is what the text's number is counted in.
+/// Asserts that a text, or the bound it gives, equals this value up to rounding. `scale` converts the number
+/// in the text to the value's unit.
 #[track_caller]
 fn assert_says(text: &str, scale: f64, value: f64) {
     let number = numbers(text)[0];
@@ -172,12 +174,12 @@ fn assert_says(text: &str, scale: f64, value: f64) {
     }
 }
 
-/// What the number of a text in this unit is counted in.
+/// Returns the scale of the unit in the text.
 fn scale_of(unit: Unit, text: &str) -> f64 {
     unit.steps().iter().find(|(_, name)| text.ends_with(name)).unwrap().0
 }
 
-/// The same of a ratio.
+/// Like [`assert_says`], for a ratio.
 #[track_caller]
 fn assert_says_ratio(text: &str, ratio: f64) {
     assert_readable(text);

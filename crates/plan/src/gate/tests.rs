@@ -1,4 +1,4 @@
-//! Which limits can be written, what they mean, and what is said of the others.
+//! Which limits are valid, what they mean, and the messages for others.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ fn a_limit_is_read_with_its_figure_side_and_unit() {
     }
 }
 
-/// Besides what `tests/bad/gate*.toml` have.
+/// In addition to `tests/bad/gate*.toml`.
 #[test]
 fn what_is_no_limit_says_why_and_what_would_be_one() {
     for (text, said) in [
@@ -87,7 +87,7 @@ proptest! {
     }
 }
 
-/// Two factors, all compared with the first of the first, and a copy.
+/// Two factors, all compared with the first level of the first, and a copy.
 const FILE: &str = r#"
 name = "subjects"
 [services.api]

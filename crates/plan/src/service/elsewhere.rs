@@ -1,7 +1,8 @@
-//! Services that are no process of this machine: containers, what runs on another machine, and what runs already. What they cannot have,
-//! what cannot be measured of them, and whether those who ask for them get there.
+//! Services that are not processes of this machine: containers, services on other machines, and running
+//! services. Checks which settings they permit, what can be measured, and whether other services can reach
+//! them.
 //!
-//! Of engines, other machines and clusters it knows nothing: what is there is found out when they are asked.
+//! It does not contact engines, other machines or clusters.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,16 +16,16 @@ use crate::model::{
 use crate::problem::Site;
 use crate::text_form::{Host, RequestPath};
 
-/// What is wrong with what is asked of a service that runs already, at its place.
+/// Label for keys that a running service does not permit.
 const TOGETHER: &str = "not together with a service that runs already";
 const CONTEXT_BYTES_MAX: usize = 300;
-/// Longest name of a Service, a namespace or a port: a DNS label.
+/// Maximum length of the name of a Service, a namespace or a port: a DNS label.
 const LABEL_BYTES_MAX: usize = 63;
 /// Why there are no figures of its processes.
 const UNKNOWN: &str = "CPU time and memory of a service are read where Proofload starts it, or where it runs on this machine; of others there \
                        are responses alone: throughput, response times, failures";
 
-/// Reports what does not go together with a service that runs already, or with a container; whether it runs already.
+/// Reports conflicts with a running service or a container. Returns whether the service is already running.
 pub(super) fn judge(site: &mut Site<'_>, name: &str, service: &file::Service) -> bool {
     let own = match (&service.url, &service.kubernetes) {
         (Some(_), _) => "url",
@@ -51,7 +52,7 @@ pub(super) fn judge(site: &mut Site<'_>, name: &str, service: &file::Service) ->
     true
 }
 
-/// Reports all keys of a service but `own`, which says what it is, and these.
+/// Reports all keys of a service except `own`, which defines its kind, and the given ones.
 fn report_others<'h>(
     site: &mut Site<'_>,
     (name, own): (&str, &str),
@@ -100,7 +101,7 @@ fn judge_container(site: &mut Site<'_>, name: &str, service: &file::Service) {
     }
 }
 
-/// Reports a table without the key that it is about.
+/// Reports a table without its main key.
 fn report_missing(site: &mut Site<'_>, (name, own): (&str, &str), wanted: &str, is_what: &str) {
     let message = format!("service `{name}` has no `{own}.{wanted}` in variant `{}`", site.variant);
     let label = format!("expected a key `{wanted}` in it");
@@ -108,7 +109,7 @@ fn report_missing(site: &mut Site<'_>, (name, own): (&str, &str), wanted: &str, 
 }
 
 pub(super) fn container(site: &mut Site<'_>, name: &str, service: &file::Service) -> Option<Container> {
-    // Variables and arguments are those of the service.
+    // Variables and arguments are part of the service.
     if let Some(file::Container { image, port, env: _, args: _, engine }) = &service.container {
         let image = image.clone().unwrap_or_default();
         return Some(Container { of: ContainerOf::Image(image), port: *port, engine: *engine });
@@ -174,7 +175,7 @@ fn judge_label(site: &mut Site<'_>, name: &str, key: &str, word: Option<&str>) {
     }
 }
 
-/// Reports services of a variant that somebody on another machine asks for and cannot get to.
+/// Reports services of a variant that cannot be reached from the machine of their clients.
 pub(super) fn report_out_of_reach(
     site: &mut Site<'_>,
     settings: &Settings,
@@ -201,7 +202,7 @@ pub(super) fn report_out_of_reach(
     }
 }
 
-/// Who asks for a service from another machine, in words.
+/// Describes which client on another machine uses a service.
 fn asked_from(service: &Service, entry: &str, started: &[Service]) -> Option<String> {
     let needs_it = |other: &&Service| other.needs.contains(&service.name) && other.host() != service.host();
     match started.iter().find(needs_it).map(|other| (&other.name, other.host())) {
@@ -211,7 +212,7 @@ fn asked_from(service: &Service, entry: &str, started: &[Service]) -> Option<Str
     }
 }
 
-/// Reports what a link within this machine does not go together with.
+/// Reports conflicts with a link within this machine.
 fn report_link(site: &mut Site<'_>, entry: &str, started: &[Service]) {
     const LEAVE: &str = "leave it out: there is a real network between the two";
     for service in started {
@@ -247,14 +248,14 @@ fn report_link(site: &mut Site<'_>, entry: &str, started: &[Service]) {
     }
 }
 
-/// The service as the plan has it; `None` where it is one that is started.
+/// The service as it is in the plan. `None` if it is started.
 pub(super) fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service) -> Option<Service> {
     let file::Service {
         url,
         kubernetes,
         ready,
         ready_timeout,
-        // Refused by `judge`.
+        // Rejected by `judge`.
         command: _,
         directory: _,
         host: _,
@@ -285,8 +286,8 @@ pub(super) fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service)
     Some(Service { name, source, ready, ready_timeout, needs: Vec::new() })
 }
 
-/// Reports variants of which some are started and others run already: the ones are fresh in each block and kept off the load generator's
-/// processors, the others neither, so that the same program would come out as two.
+/// Reports a mix of started and running variants. Started ones are fresh in each block and kept off the load
+/// generator's processors, running ones are not, so the same program would seem to differ.
 fn report_started_and_running(site: &mut Site<'_>, variants: &[Variant]) {
     let named = |runs: bool| variants.iter().find(|variant| variant.runs_already() == runs);
     if let (Some(started), Some(running)) = (named(false), named(true)) {
@@ -297,7 +298,7 @@ fn report_started_and_running(site: &mut Site<'_>, variants: &[Variant]) {
     }
 }
 
-/// Reports what the design and the gate ask of a service that runs already and nobody can know.
+/// Reports requirements of the design and the gate that cannot be measured for a running service.
 pub(crate) fn judge_design(site: &mut Site<'_>, design: &Design, gate: &[GateEntry], variants: &[Variant]) {
     report_started_and_running(site, variants);
     if let Some(variant) = variants.iter().find(|variant| variant.runs_already()).filter(|_| design.explain) {
@@ -314,7 +315,7 @@ pub(crate) fn judge_design(site: &mut Site<'_>, design: &Design, gate: &[GateEnt
             format!("`design.metric`: `{}` of `{entry}` is not known: it runs already", metric.name());
         site.report(site.tree.item_place(&["design", "metric"], index), message, TOGETHER).hint(UNKNOWN);
     }
-    // Each key once, however many limits it has.
+    // Each key once, for any number of limits.
     let of_processes = |limit: &&GateEntry| limit.limit.figure.metric().is_some_and(Metric::is_of_processes);
     let keys = gate.iter().filter(of_processes).map(|limit| (limit.of.as_deref(), limit.limit.figure.name()));
     for (of, figure) in keys.collect::<BTreeSet<_>>() {

@@ -7,7 +7,7 @@ use proofload_plan::{Against, GateEntry, Plan, Refused, Subject, parse, parse_at
 
 use crate::{here, kept, names, plan};
 
-/// This crate's folder as a repository, and a worktree that need not be there.
+/// This crate's folder as a repository, and a worktree that need not exist.
 fn against() -> Against {
     Against {
         reference: "main".to_owned(),
@@ -60,7 +60,7 @@ fn every_variant_is_compared_with_itself_at_the_commit_and_with_nothing_else() {
     let compared: Vec<_> = doubled.comparisons.iter().map(|of| (of.baseline, of.candidate)).collect();
     assert_eq!(compared, [(0, 1), (2, 3)]);
     assert_eq!(doubled.comparisons[1].label, "here vs main (1a2b3c4) (plain)");
-    // The file has a factor of our name.
+    // The file has a factor with our name.
     let factors: Vec<&str> = doubled.factors.iter().map(|factor| factor.name.as_str()).collect();
     assert_eq!(factors, ["source", "git source"]);
     assert_eq!(doubled.variants[2].levels["git source"], "main (1a2b3c4)");

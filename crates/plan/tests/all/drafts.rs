@@ -1,4 +1,4 @@
-//! Experiment files made from flags: what they look like, that they are the plan they say, and how their problems are told.
+//! Experiment files made from flags: their text, their plans, and the origins of their problems.
 
 use proofload_plan::{Draft, DraftSource, DraftVariant, Setting, parse};
 

@@ -1,4 +1,4 @@
-//! Experiment files: what they become, and what is said of bad ones.
+//! Experiment files: their plans, and the messages for invalid files.
 
 mod against;
 mod drafts;
@@ -31,7 +31,7 @@ fn names(plan: &Plan) -> Vec<&str> {
     plan.variants.iter().map(|variant| variant.name.as_str()).collect()
 }
 
-/// The plan as a record keeps it, from which it is read back.
+/// The plan as a record stores it, read back for verification.
 fn kept(plan: &Plan) -> serde_json::Value {
     let kept = serde_json::to_value(plan).unwrap();
     assert_eq!(&serde_json::from_value::<Plan>(kept.clone()).unwrap(), plan);

@@ -1,4 +1,4 @@
-//! Mix files as people write them, right and wrong.
+//! Valid and invalid mix files as users write them.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Whatever is done to an experiment file, reading it ends with a sound plan or with problems that can be shown.
+//! For any mutation of an experiment file, reading it ends with a valid plan or with problems that can be
+//! shown.
 
 use proofload_plan::{Launcher, NodeCommand, Plan, Problem, fill, parse, render};
 use proptest::prelude::*;
@@ -8,10 +9,10 @@ use crate::{here, plan};
 
 /// Uses every key of the file.
 const FULL: &str = include_str!("../full.toml");
-/// But those of several requests, which are another way to say what some of those say.
+/// The keys of several requests, which are an alternative to some keys of the other file.
 const MIX: &str = include_str!("../mix.toml");
 
-/// What is inserted, with bars between: pieces of the language, of this file, and of neither.
+/// Inserted texts, separated by bars: pieces of TOML, of this file, and of neither.
 const FRAGMENTS: &str = "[¦]¦[[¦{¦}¦=¦.¦,¦\"¦'¦'''¦\n¦\r\n¦\r¦#¦\\¦\0¦é¦·¦\u{feff}¦name¦services¦factors¦load¦design¦\
     entry¦needs = [\"api\"]¦api¦proxy¦env¦{port}¦{{¦{api.port}¦{prepare.zips}¦prepare¦\"20mbit\"¦0¦\
     -1¦1e400¦nan¦99999999999999999999¦0xff¦true¦2026-01-01¦\"10s\"¦\"3%\"¦[services.api]\n¦\
@@ -20,13 +21,13 @@ const FRAGMENTS: &str = "[¦]¦[[¦{¦}¦=¦.¦,¦\"¦'¦'''¦\n¦\r\n¦\r¦#¦\
     launcher = \"pm2-fork\"\n¦templates = { \"..\" = \"src\", a = \"b\" }\n¦\"> -3%\"¦[gate.of.x]\n¦\
     [generators]\n¦local = 0\n";
 
-/// The nearest place at or before `at` that is not within a character.
+/// The nearest character boundary at or before `at`.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
-/// One change at a place, with what it takes from another. Most are words replaced by others of the file, which mostly leaves TOML that can
-/// be read, and means something else.
+/// One change at a place, with a part from another place. Most are words replaced by others of the file,
+/// which mostly leaves valid TOML with another meaning.
 fn mutated(text: &str, (kind, place, other): &(u8, Index, Index)) -> String {
     let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
     let at = boundary(text, place.index(text.len() + 1));

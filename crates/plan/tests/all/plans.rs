@@ -1,4 +1,4 @@
-//! What good files resolve to: the variants, what they start and send, and which of them are compared.
+//! Plans of valid files: the variants, what they start and send, and which of them are compared.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ name = "minimal"
 command = ["node", "server.js"]
 "#;
 
-/// Three factors in an order that is not that of the alphabet.
+/// Three factors in non-alphabetical order.
 const FACTORS: &str = r#"
 name = "factors"
 [services.api]
@@ -225,7 +225,7 @@ fn several_requests_share_what_the_load_says_and_one_may_be_judged() {
     assert_eq!(load.requests[0].headers, [header("x-trace", "1"), header("accept", "text/plain")]);
     assert_eq!(load.requests[1].headers, [header("Accept", "application/json"), header("x-trace", "1")]);
     assert_eq!((load.share_of("ping"), load.share_of("auth2")), (Some(0.6), None));
-    // The smallest share of all variants is the one that trials must be long enough for.
+    // The smallest share of all variants determines the length of trials.
     let endpoint = plan.design.endpoint.as_ref().expect("it was chosen");
     assert_eq!((endpoint.name.as_str(), endpoint.share), ("ping", 0.6));
     assert_eq!(plan.design.cpus, Cpus::Shared);
@@ -259,7 +259,7 @@ fn a_plan_kept_by_an_older_version_is_read() {
     for key in ["co_primary", "endpoint", "cpus", "looks", "per_core", "rate", "arrivals"] {
         assert!(old["design"].as_object_mut().unwrap().remove(key).is_some(), "{key}");
     }
-    // What was looked at, and how throughput was judged, is what it was then.
+    // The looks, and how throughput was judged, stay as they were then.
     let mut expected = plan(FACTORS);
     (expected.design.looks, expected.design.per_core) = (LookRule::Planned, false);
     assert_eq!(serde_json::from_value::<Plan>(old).unwrap(), expected);
@@ -343,9 +343,9 @@ fn generators_are_this_process_unless_the_file_says_otherwise_and_old_plans_do_n
     let cluster = generators.kubernetes.as_ref().unwrap();
     assert_eq!((cluster.resources["cpu"].as_str(), cluster.resources["memory"].as_str()), ("2", "512Mi"));
     kept(&shared);
-    // Without a host nobody needs to be told where this machine is.
+    // Without a host no generator needs the address of this machine.
     assert!(!plan(&format!("{MINIMAL}[generators]\nlocal = 2\n")).generators.is_here());
-    // Whoever calibrates does it with the same client.
+    // A calibration uses the same client.
     assert_eq!(shared.calibration(0).unwrap().generators, shared.generators);
 }
 
@@ -366,7 +366,7 @@ fn what_runs_already_is_named_by_levels_and_needs_nothing_of_what_is_started() {
     assert!(plan.measures(figure("throughput")) && !plan.measures(figure("cpu_per_request")));
     kept(&plan);
     assert!(plan.check_here().is_err_and(|error| error.to_string().contains("shop runs already")));
-    // One and the same in one and the same words is one variant.
+    // The same service in the same words is one variant.
     let alike = text.replace("{ service = \"shop-canary\", port = \"http\" }", "{ service = \"shop\" }");
     assert!(parse(&alike, here()).is_err_and(|problems| problems[0].message.contains("alike")));
 }
@@ -448,4 +448,20 @@ fn a_measurement_has_slices_and_perhaps_a_capacity() {
         let problems = parse(&format!("{MINIMAL}[measure]\n{text}"), here()).unwrap_err();
         assert!(problems.iter().any(|found| found.message.contains(problem)), "{text}: {problems:?}");
     }
+}
+
+#[test]
+fn load_files_are_known_by_their_contents() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("{MINIMAL}[load]\nmethod = \"POST\"\nbody_file = \"body.json\"\n");
+    let digests = |content: &str| {
+        std::fs::write(folder.path().join("body.json"), content).unwrap();
+        proofload_plan::digests(&parse(&text, folder.path()).unwrap())
+    };
+    let (one, other) = (digests("[1]"), digests("[2]"));
+    assert_eq!(one.keys().collect::<Vec<_>>(), ["body.json"]);
+    assert!(one != other && digests("[1]") == one);
+    let plan = parse(&text, folder.path()).unwrap();
+    std::fs::remove_file(folder.path().join("body.json")).unwrap();
+    assert!(proofload_plan::digests(&plan).is_empty(), "a preparation may make it");
 }

@@ -1,4 +1,4 @@
-//! What a user reads when an experiment file is wrong. The lines of snapshots are `line:column message | label | hint`.
+//! Messages for invalid experiment files. The lines of snapshots are `line:column message | label | hint`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use proofload_plan::{Problem, ReadError};
 
 use crate::read_file;
 
-/// A problem's place must be one that can be shown: within the text, and not in the middle of a character.
+/// A problem's place must be within the text, and not in the middle of a character.
 fn rendered(text: &str, problems: &[Problem]) -> String {
     let mut out = String::new();
     for problem in problems {
@@ -21,7 +21,7 @@ fn rendered(text: &str, problems: &[Problem]) -> String {
     out
 }
 
-/// Reads `text` as a file in a folder of its own, whose name is left out of the result.
+/// Reads `text` as a file in a temporary folder, whose name is removed from the result.
 fn read(text: &[u8]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("experiment.toml");
@@ -43,7 +43,7 @@ fn each_bad_file_is_explained() {
     insta::assert_snapshot!(told);
 }
 
-/// What is said of a service with two levels and these lines behind its command.
+/// Messages for a service with two levels and these lines after its command.
 fn said_of(lines: &str) -> String {
     let factors = "[factors.setting]\noff = {}\non = { api.env.X = 1 }\n";
     let factors = if lines.contains("[factors.") { "" } else { factors };
@@ -132,7 +132,7 @@ fn windows_line_ends_and_a_byte_order_mark_change_no_place() {
 fn deep_nesting_is_a_problem_and_not_a_crash() {
     let brackets = format!("name = {}{}", "[".repeat(100_000), "]".repeat(100_000));
     let tables = format!("name = {}1{}", "{ a = ".repeat(60), " }".repeat(60));
-    // Each level of an inline table may hold a dotted key: the deepest tree that the parser lets pass.
+    // Each level of an inline table may have a dotted key: the deepest tree that the parser accepts.
     let dotted = format!("x = {}1{}", format!("{{ {}a = ", "a.".repeat(75)).repeat(75), " }".repeat(75));
     insta::assert_snapshot!([brackets, tables, dotted].map(|text| read(text.as_bytes())).concat());
 }

@@ -1,4 +1,4 @@
-//! The kept JSON Schema and the reference of the file say what the code says.
+//! The stored JSON Schema and the reference of the file match the code.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ fn the_kept_schema_is_the_one_in_use() {
     assert!(kept == schema, "docs/experiment.schema.json is out of date: run this test with UPDATE_SCHEMA=1");
 }
 
-/// The row of `key` must give the key's default and its limits.
+/// The row of `key` must contain the key's default and its limits.
 fn assert_row_tells(section: &str, key: &str, rule: &Value) {
     let row = section.lines().find(|line| line.starts_with(&format!("| `{key}` |")));
     let row = row.unwrap_or_else(|| panic!("no row for `{key}`"));

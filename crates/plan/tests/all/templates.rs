@@ -1,4 +1,4 @@
-//! Templates that an experiment names: kept as text, and slips in them told where they are.
+//! Templates that an experiment names: stored as text, with errors reported at their places.
 
 use std::fs;
 
@@ -22,7 +22,8 @@ workers = 2
 templates = { "nginx.conf" = "nginx.conf.tmpl" }
 "#;
 
-/// Reads the experiment with this text in its template; the problems as `message | hint`, each at the template's name.
+/// Reads the experiment with this text in its template. Returns problems as `message | hint`, each at the
+/// template's name.
 fn read(template: &[u8]) -> Result<proofload_plan::Plan, Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("proxy")).unwrap();
@@ -105,7 +106,7 @@ pm2-cluster = { api.launcher = "pm2-cluster", api.workers = 3, api.pmx = false }
             (Launcher::Pm2Cluster, Some(Workers::Number(3)), false),
         ]
     );
-    // As the record keeps it, and as one without these keys did.
+    // As the record stores it, and as one without these keys did.
     let kept = kept(&plan);
     let service = &kept["variants"][1]["services"][0];
     assert_eq!((&service["launcher"], &service["workers"]), (&"cluster".into(), &"cores".into()));

@@ -1,4 +1,4 @@
-//! The answers: one a comparison, with a verdict for each metric that gets one, in words.
+//! The answers in words: one for each comparison, with a verdict for each of its metrics.
 
 use analysis::{Comparison, Conclusion, Difference, Effect, Exploratory, Kind, Outcome, POWER};
 use model::Check;
@@ -7,10 +7,10 @@ use plan::{Design, Metric};
 
 use model::document::{Answer, Verdict};
 
-/// The sentence in place of a number where a finding forbids one.
+/// Replaces a number if a finding forbids one.
 pub(crate) const VOID: &str = "no conclusion may be drawn, see the findings";
 
-/// Comparisons of the same two variants follow one another, once for each metric, and become one answer.
+/// Groups consecutive comparisons of the same two variants, one for each metric, into one answer.
 pub(crate) fn groups(conclusion: &Conclusion) -> impl Iterator<Item = &[Comparison]> {
     let same = |one: &Comparison, other: &Comparison| {
         (one.baseline, one.candidate) == (other.baseline, other.candidate)
@@ -18,14 +18,14 @@ pub(crate) fn groups(conclusion: &Conclusion) -> impl Iterator<Item = &[Comparis
     conclusion.comparisons.chunk_by(same)
 }
 
-/// The comparisons of a group that are told.
+/// The comparisons of a group that are shown.
 pub(crate) fn told(group: &[Comparison]) -> &[Comparison] {
-    // What voids a comparison voids it for all metrics, and so does the want of any success.
+    // A finding that voids a comparison voids it for all metrics. The same applies if no request succeeded.
     let as_one = |outcome| group.iter().all(|comparison| comparison.outcome == outcome);
     if as_one(Outcome::Invalid) || as_one(Outcome::NoSuccess) { &group[..1] } else { group }
 }
 
-/// Metrics of a group that are shown and not judged, each a sentence.
+/// Metrics of a group that are shown without a verdict, each as a sentence.
 pub(crate) fn also(group: &[Comparison], design: &Design) -> Vec<String> {
     let sentence = |other: &Exploratory| {
         let (value, interval) = change(&other.estimate);
@@ -60,7 +60,7 @@ fn absolute(of: Option<&Difference>) -> String {
     told.map(|(value, interval)| format!(", that is {value} ({interval})")).unwrap_or_default()
 }
 
-/// Estimate with metric and interval, and what else there is to say of it, or why there is none.
+/// Estimate with metric, interval and further remarks, or why there is no estimate.
 pub(crate) fn detail(comparison: &Comparison, conclusion: &Conclusion, design: &Design) -> String {
     let (metric, margin) = (judged_of(comparison, design), design.margin);
     let hint = match comparison.outcome {
@@ -104,33 +104,33 @@ fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &s
     format!("no interval of {metric} from {}{remedy}", many(conclusion.blocks.into(), "block"))
 }
 
-/// What a ratio is at least, or at most, where one side of it alone is known.
+/// The lower or upper bound of a ratio, if only one is known.
 fn one_sided(of: &Comparison) -> Option<String> {
     let least = of.at_least.map(|low| format!("at least {}", change_exact(low)));
     least.or_else(|| Some(format!("at most {}", change_exact(of.at_most?))))
 }
 
-/// Each comparison so far in a line of its own: a factor before there can be an interval.
+/// The state of each comparison in one line: a plain factor until there can be an interval.
 pub fn so_far(conclusion: &Conclusion) -> Vec<String> {
     let line = |of| Some(format!("{}: {}", compared_as(conclusion, of), known(conclusion, of)?));
     conclusion.comparisons.iter().filter_map(line).collect()
 }
 
-/// What a comparison is called: "candidate vs baseline", with the metric where several get a verdict.
+/// Name of a comparison: "candidate vs baseline", with the metric if several get a verdict.
 pub fn compared_as(conclusion: &Conclusion, comparison: &Comparison) -> String {
     let several = conclusion.comparisons.iter().any(|other| other.metric != comparison.metric);
     let metric = if several { format!(", {}", comparison.metric.row().title) } else { String::new() };
     format!("{}{metric}", comparison.label)
 }
 
-/// What is known of a comparison before the end of a run, in words without its label; `None` where that is nothing.
+/// The state of a comparison before the end of a run, without its label. `None` if nothing is known.
 pub fn known(conclusion: &Conclusion, comparison: &Comparison) -> Option<String> {
     Some(match (&comparison.estimate, comparison.without_spread) {
         _ if comparison.no_success.is_some() => comparison.no_success.clone()?,
         _ if comparison.outcome == Outcome::Invalid => "invalid; the report says why".to_owned(),
         (Some(estimate), _) => change_told(estimate),
         (None, Some(ratio)) => format!("{} in every block, so no interval", change_exact(ratio)),
-        // Even a ratio would be a look.
+        // Even a ratio would be a look at the data.
         (None, None) if conclusion.awaits_look => "nothing is shown before the end".to_owned(),
         (None, None) => match one_sided(comparison) {
             Some(known) => known,
@@ -139,7 +139,8 @@ pub fn known(conclusion: &Conclusion, comparison: &Comparison) -> Option<String>
     })
 }
 
-/// The verdict of a comparison. `slightly faster`: beyond chance, but the estimate is smaller than the margin.
+/// The verdict of a comparison. `slightly faster`: beyond chance, but the estimate is smaller than the
+/// margin.
 pub(crate) fn word_of(comparison: &Comparison) -> String {
     let word = word(comparison.outcome, comparison.metric);
     if comparison.is_slight { format!("slightly {word}") } else { word.to_owned() }
@@ -157,7 +158,7 @@ pub(crate) fn word(outcome: Outcome, metric: Metric) -> &'static str {
     }
 }
 
-/// An effect's verdict in a word. That two factors depend on each other is neither good nor bad.
+/// An effect's verdict in a word. An interaction of two factors is neither good nor bad.
 pub(crate) fn effect_word(effect: &Effect) -> &'static str {
     match (effect.kind, effect.outcome) {
         _ if effect.interacts() => "interaction",
@@ -166,7 +167,7 @@ pub(crate) fn effect_word(effect: &Effect) -> &'static str {
     }
 }
 
-/// What a comparison judges: its metric, and whether per core.
+/// The metric of a comparison, and whether it is judged per core.
 pub(crate) fn judged_of(comparison: &Comparison, design: &Design) -> String {
     format!("{}{}", metric_of(comparison.metric, design), per_core(comparison))
 }
@@ -175,13 +176,13 @@ fn per_core(comparison: &Comparison) -> &'static str {
     if comparison.per_second.is_some() { " per core" } else { "" }
 }
 
-/// What an effect judges.
+/// The metric of an effect.
 pub(crate) fn judged_by(conclusion: &Conclusion, effect: &Effect) -> String {
     let alike = conclusion.comparisons.iter().find(|of| of.metric == effect.metric);
     format!("{}{}", effect.metric.row().title, alike.map_or("", per_core))
 }
 
-/// The metric's name, with the request that it is about where that is one of several.
+/// The metric's name, with its request if there are several.
 pub(crate) fn metric_of(metric: Metric, design: &Design) -> String {
     let name = metric.row().title;
     match design.endpoint.as_ref().filter(|_| metric.quantile().is_some()) {
@@ -190,9 +191,8 @@ pub(crate) fn metric_of(metric: Metric, design: &Design) -> String {
     }
 }
 
-/// The sentence on how long it takes to find a difference, wherever one stands:
-/// `detecting 3 % here takes about 75 blocks, 1h15m (80 % power)`: of what, in how many blocks, and how long they take where one run can have
-/// as many.
+/// How long it takes to find a difference: `detecting 3 % here takes about 75 blocks, 1h15m (80 % power)`.
+/// The time is only given if one run can have this many blocks.
 pub fn forecast(what: &str, blocks: u32, run_s: Option<f64>) -> String {
     let power = format!("({} power)", share(POWER));
     match run_s.map(span) {

@@ -1,4 +1,5 @@
-//! What variants bear, in words and as a table of response times over the rate. The sentence is the same wherever it stands.
+//! Capacities of variants, in words and as a table of response times over the rate. The wording is the same
+//! in all places.
 
 use analysis::{Capacity, Conclusion, Erratic, LimitedBy, RatePoint};
 use model::document::{Answer, Cell, Table, Tone};
@@ -8,7 +9,7 @@ use record::{EndReason, Record};
 
 use super::answer::VOID;
 
-/// Which rate holds, and whether there is one at all.
+/// The rate that holds, in words, and whether there is one.
 fn holds(record: &Record, of: &Capacity) -> (bool, String) {
     let limits: Vec<String> = record.header.plan.design.slo.iter().map(Limit::to_string).collect();
     let slo = limits.join(" and ");
@@ -27,7 +28,7 @@ fn holds(record: &Record, of: &Capacity) -> (bool, String) {
     }
 }
 
-/// The rate at which the first limit is reached, with its interval; `None` where it is known from below alone.
+/// The rate at which the first limit is reached, with its interval. `None` if only a lower bound is known.
 fn reached(of: &Capacity) -> Option<String> {
     let (per_s, interval) = of.per_s.zip(of.interval).filter(|_| !of.at_least)?;
     let low = rate(interval.low);
@@ -35,7 +36,7 @@ fn reached(of: &Capacity) -> Option<String> {
     Some(format!("{} (95 % CI {low} to {high})", rate(per_s)))
 }
 
-/// The same as a sentence.
+/// The capacity as a sentence.
 fn held(record: &Record, of: &Capacity) -> String {
     let (is_known, detail) = holds(record, of);
     let reached = reached(of).map(|reached| format!("; the limit is reached at about {reached}"));
@@ -47,12 +48,12 @@ fn held(record: &Record, of: &Capacity) -> String {
     format!("{word}{detail}{}", reached.unwrap_or_default())
 }
 
-/// The same with the variant's name.
+/// The sentence with the variant's name.
 fn told(record: &Record, of: &Capacity) -> String {
     format!("{}: {}", of.variant, held(record, of))
 }
 
-/// What stands above a picture of one.
+/// Lines above the plot of a variant.
 pub(crate) fn lines(record: &Record, conclusion: &Conclusion, variant: usize, of: &Capacity) -> Vec<String> {
     if conclusion.voids(variant) {
         return vec![format!("{}: {VOID}", of.variant)];
@@ -60,7 +61,7 @@ pub(crate) fn lines(record: &Record, conclusion: &Conclusion, variant: usize, of
     [told(record, of)].into_iter().chain(notes(record, variant, of)).collect()
 }
 
-/// What each variant bears.
+/// Capacity of each variant.
 pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<Answer> {
     let answer = |(variant, of): (usize, &Capacity)| {
         let (is_known, detail) = holds(record, of);
@@ -72,7 +73,7 @@ pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<Answer> {
             ..Answer::new(if alone { "capacity" } else { of.variant.as_str() }, tone, word, detail)
         }
     };
-    // One that is invalid says so in its finding alone.
+    // An invalid variant is only shown in its finding.
     let shown = conclusion.capacities.iter().enumerate().filter(|(variant, _)| !conclusion.voids(*variant));
     shown.map(answer).collect()
 }
@@ -83,7 +84,7 @@ fn too_short(record: &Record) -> Option<String> {
     Some(format!("an interval takes four processes: --budget {needed_s}s or more"))
 }
 
-/// The same in one sentence, where nothing is compared; `None` where capacity is not measured.
+/// The capacity in one sentence, if nothing is compared. `None` if capacity is not measured.
 pub(super) fn sentence(record: &Record, conclusion: &Conclusion) -> Option<String> {
     match conclusion.capacities.as_slice() {
         [] => None,
@@ -109,7 +110,7 @@ fn notes(record: &Record, variant: usize, of: &Capacity) -> Vec<String> {
     explained.into_iter().chain([first, overload(of), longer]).flatten().collect()
 }
 
-/// What the rate that holds means, and why it may be more.
+/// Meaning of the rate that holds, and why it may be higher.
 fn meaning(record: &Record, variant: usize, of: &Capacity) -> Option<String> {
     of.holds_per_s()?;
     let rest = match reached(of) {
@@ -119,7 +120,7 @@ fn meaning(record: &Record, variant: usize, of: &Capacity) -> Option<String> {
     Some(format!("at every rate measured up to that the limits held; {rest}"))
 }
 
-/// Why the rate is known from below alone, and what to change.
+/// Why only a lower bound of the rate is known, and what to change.
 fn why_at_least(record: &Record, variant: usize, of: &Capacity) -> String {
     let plan = &record.header.plan;
     match of.limited_by {
@@ -147,7 +148,7 @@ fn why_at_least(record: &Record, variant: usize, of: &Capacity) -> String {
     }
 }
 
-/// What keeps the service from more; `None` where that is the client.
+/// Limiting resource of the service. `None` if the client is the limit.
 fn limit_of_service(limit: LimitedBy) -> Option<&'static str> {
     match limit {
         LimitedBy::Cpu => Some("limited by the service's processors"),
@@ -159,7 +160,7 @@ fn limit_of_service(limit: LimitedBy) -> Option<&'static str> {
     }
 }
 
-/// Why no rate is named, and what to do.
+/// Why no rate is given, and what to do.
 fn doubt(of: &Capacity, erratic: Erratic) -> String {
     let Erratic { broke_per_s, met_per_s: _, held_per_s, by_client } = erratic;
     let p99 = of.curve.iter().find(|point| point.per_s == broke_per_s).and_then(|point| point.p99_us);

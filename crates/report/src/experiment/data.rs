@@ -1,4 +1,5 @@
-//! A conclusion as JSON: field names with units, one version number, for other programs; and the schema of it.
+//! A conclusion as JSON for other programs, with units in the field names and one version number. Also the
+//! schema of it.
 
 use std::borrow::Cow;
 
@@ -13,24 +14,26 @@ use serde::Serialize;
 use serde_json::Value;
 use stats::{Band, Latencies, Resampling};
 
-/// The quantiles given, in per cent.
+/// Quantiles in the report, in per cent.
 const PERCENT: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
-/// Draws of whole blocks for the bands of quantiles, and their level.
+/// Number of resamples of whole blocks for the bands of quantiles, and their level.
 const BAND_RESAMPLES: u32 = 1_000;
 const BAND_LEVEL: f64 = 0.95;
-/// More blocks than this are drawn as groups of neighbours: what drawing takes grows with them, and what it tells does not.
+/// Above this number of blocks, neighbours are grouped for resampling: the cost grows with the number of
+/// blocks, and the information does not.
 const BAND_BLOCKS_MAX: usize = 200;
 
-/// The report of a record of Proofload. Fields are added within a version, never renamed or removed. Ratios are candidate over baseline:
-/// 1.1 is ten per cent more. Names of fields end in their unit. Null is "not known" or "not measured", never 0.
+/// The report of a record of Proofload. Within a version, fields are added, and never renamed or removed.
+/// Ratios are candidate over baseline: 1.1 is ten per cent more. Names of fields end in their unit. Null
+/// means "not known" or "not measured", never 0.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "Proofload report")]
 struct Report<'a> {
-    /// Version of this form.
+    /// Version of this format.
     report_version: u32,
     /// Name of the experiment.
     experiment: &'a str,
-    /// What it asks, where the file says so.
+    /// The question of the experiment, if the file has one.
     question: Option<&'a str>,
     /// Folder of the record, as it was given.
     record: String,
@@ -40,33 +43,36 @@ struct Report<'a> {
     proofload: &'a str,
     /// Seed of every random choice of the run.
     seed: u64,
-    /// How the run ended; null for one that was killed, or is still going on.
+    /// How the run ended. Null if it was killed, or is still running.
     ended: Option<&'a Ended>,
     /// The machine on which it was run.
     environment: &'a Environment,
-    /// The commit with which the code of the working tree was compared; `None` where variants were compared with each other.
+    /// The commit with which the code of the working tree was compared. `None` if variants were compared with
+    /// each other.
     against: Option<&'a Against>,
-    /// The data that services were given; empty where they need none.
+    /// The prepared data of the services. Empty if they need none.
     prepared: &'a [Prepared],
-    /// Services that ran already and were loaded as they stood, each as it was at its first trial; left out where all were started.
+    /// Services that were already running and were loaded as they were, each in its state at the first trial.
+    /// Omitted if all were started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     deployed: Vec<&'a Deployed>,
     #[serde(flatten)]
     conclusion: &'a Conclusion,
-    /// From sent to done in closed loop, so it depends on the connections and compares nothing; empty in open loop.
+    /// From sent to done in closed loop. It depends on the connections and must not be compared. Empty in
+    /// open loop.
     closed_loop_latency: Vec<Latency<'a>>,
-    /// The common rate and what came of it; null in closed loop.
+    /// The common rate and its results. Null in closed loop.
     open_loop: Option<OpenLoop<'a>>,
-    /// What captures tell of the difference; null where nothing was captured.
+    /// Explanation of the difference from captures. Null without captures.
     why: Option<&'a Explanation>,
 }
 
-/// What open loop adds.
+/// Additional data of an open loop.
 #[derive(Serialize, JsonSchema)]
 struct OpenLoop<'a> {
-    /// How requests were spread in time.
+    /// Distribution of requests in time.
     arrivals: Process,
-    /// The rate; null where the run ended before it was settled.
+    /// The rate. Null if the run ended before it was determined.
     rate: Option<&'a RateChosen>,
     /// From due to done, all trials of a variant together.
     response_time: Vec<Latency<'a>>,
@@ -79,25 +85,25 @@ struct OpenLoop<'a> {
 struct Latency<'a> {
     /// Its name.
     variant: &'a str,
-    /// Requests in it.
+    /// Number of requests.
     requests: u64,
-    /// Those of them without a response: their times are at least what they waited.
+    /// Number of requests without a response. Their waiting times are lower bounds.
     censored: u64,
-    /// Quantiles that at least ten requests lie beyond.
+    /// Quantiles with at least ten requests beyond them.
     quantiles: Vec<LatencyQuantile>,
 }
 
 /// A quantile of times.
 #[derive(Serialize, JsonSchema)]
 struct LatencyQuantile {
-    /// Which one: 99 is p99.
+    /// The percentage: 99 is p99.
     percent: f64,
     /// The time in microseconds.
     us: f64,
-    /// True where the value is a lower bound, because requests were given up or unfinished.
+    /// True if the value is a lower bound, because requests were given up or unfinished.
     at_least: bool,
-    /// How far it scatters when other blocks are drawn; null below six blocks, or where one has no request. Too narrow with few
-    /// blocks, and for display only.
+    /// Variation of the value when blocks are resampled. Null with fewer than six blocks, or if a block has
+    /// no request. Too narrow with few blocks, and for display only.
     band_us: Option<BandUs>,
 }
 
@@ -106,15 +112,15 @@ struct LatencyQuantile {
 struct BandUs {
     /// Lower end.
     low: f64,
-    /// Upper end; null where requests without a response leave it open.
+    /// Upper end. Null if requests without a response leave it open.
     high: Option<f64>,
 }
 
-/// JSON Schema (draft 2020-12) of the report, from the types that make it. Kept as `docs/report.schema.json`.
+/// JSON Schema (draft 2020-12) of the report, generated from its types. Stored as `docs/report.schema.json`.
 pub fn schema() -> Value {
     let one_line = RecursiveTransform(|schema: &mut schemars::Schema| {
         if let Some(Value::String(description)) = schema.get_mut("description") {
-            // What is an absent value in Rust is null here, and there is no page to link to.
+            // An absent value in Rust is null here, and there is no page to link to.
             *description = description
                 .replace('\n', " ")
                 .replace("`None`", "null")
@@ -128,7 +134,7 @@ pub fn schema() -> Value {
     settings.into_generator().into_root_schema_for::<Report<'static>>().to_value()
 }
 
-/// The whole report, with what its captures explain.
+/// The whole report, with the explanation from its captures.
 pub(super) fn data(record: &Record, conclusion: &Conclusion, why: Option<&Explanation>) -> Value {
     let header = &record.header;
     let service_time = latencies(conclusion, record, analysis::latencies);
@@ -157,11 +163,11 @@ pub(super) fn data(record: &Record, conclusion: &Conclusion, why: Option<&Explan
         open_loop,
         why,
     };
-    // Plain structs with text keys and finite numbers cannot fail to become JSON.
+    // Plain structs with string keys and finite numbers always convert to JSON.
     serde_json::to_value(report).unwrap_or(Value::Null)
 }
 
-/// The times of each variant, from those of its blocks.
+/// The times of each variant, merged from its blocks.
 fn latencies<'a>(
     conclusion: &'a Conclusion,
     record: &Record,
@@ -175,7 +181,7 @@ fn latencies<'a>(
 fn summary<'a>(variant: &'a str, blocks: &[Latencies], seed: u64) -> Latency<'a> {
     let mut all = Latencies::new();
     blocks.iter().for_each(|block| all.merge(block));
-    // A quantile wants ten requests beyond it; one that rests on fewer is left out.
+    // Quantiles with fewer than ten requests beyond them are left out.
     let shares = PERCENT.map(|percent| percent / 100.0);
     let resolved: Vec<f64> = shares.into_iter().filter(|share| all.resolves(*share)).collect();
     let resampling = Resampling { resamples: BAND_RESAMPLES, seed };
@@ -193,12 +199,12 @@ fn summary<'a>(variant: &'a str, blocks: &[Latencies], seed: u64) -> Latency<'a>
         variant,
         requests: all.count(),
         censored: all.censored(),
-        // Higher ones are left out first, so that places among the resolved are those among all.
+        // The highest ones are left out first, so indices among the resolved quantiles are indices among all.
         quantiles: resolved.iter().enumerate().filter_map(quantile).collect(),
     }
 }
 
-/// Neighbours together, where there are more than may be drawn.
+/// Groups neighbouring blocks if there are too many to resample.
 fn grouped(blocks: &[Latencies]) -> Cow<'_, [Latencies]> {
     if blocks.len() <= BAND_BLOCKS_MAX {
         return Cow::Borrowed(blocks);

@@ -1,7 +1,7 @@
-//! The answer in one sentence, for somebody who reads nothing else: what the verdicts say, in words that need no glossary.
+//! The answer in one sentence for readers of nothing else: the verdicts in words that need no glossary.
 //!
-//! Must not: say more than the verdicts do, or round otherwise than the other forms. What is invalid has no number, what is
-//! inconclusive is called so, and a run that did not end well says so first.
+//! It must not claim more than the verdicts, or round differently from the other forms. Invalid results have
+//! no number, inconclusive ones are called so, and a failed run is reported first.
 
 use analysis::{Comparison, Conclusion, Effect, Grade, Kind, Measurement, Outcome, Variant, Window};
 use model::quantity::{NONE, Quantity, change, count, many, rate, share};
@@ -13,18 +13,18 @@ use serde::Serialize;
 
 use super::{answer, capacity, distance};
 
-/// Verdicts that are told one by one; of more only how many there are of a kind, and the greatest difference.
+/// Maximum number of verdicts that are listed. Beyond it only counts by kind, and the largest difference.
 const TOLD_MAX: usize = 2;
-/// Effects of factors and pairs of these that are told one by one.
+/// Maximum number of effects and interactions that are listed.
 const EFFECTS_TOLD_MAX: usize = 4;
-/// Variants that are told one by one where nothing is compared.
+/// Maximum number of variants that are listed if nothing is compared.
 const MEASURED_MAX: usize = 3;
-/// Steps of a ladder of rates that are told one by one.
+/// Maximum number of steps of a ladder of rates that are listed.
 const STEPS_TOLD_MAX: usize = 4;
-/// Characters of a text from outside.
+/// Maximum number of characters of external text.
 const TEXT_MAX: usize = 300;
 
-/// How a run stands.
+/// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -37,11 +37,11 @@ pub enum State {
     Invalid,
     /// Nothing is compared.
     Measured,
-    /// A service or preparation failed, or the run broke off.
+    /// A service or preparation failed, or the run was aborted.
     Broken,
 }
 
-/// A sentence or a part of one, and whether it begins with a name, which keeps its own first letter.
+/// A sentence or a part of one, and whether it begins with a name, whose first letter is not capitalized.
 #[derive(Debug, Clone, PartialEq)]
 struct Clause {
     text: String,
@@ -58,7 +58,7 @@ impl Clause {
     }
 }
 
-/// How the run stands.
+/// State of the run.
 pub(crate) fn state(record: &Record, conclusion: &Conclusion) -> State {
     let all = &conclusion.comparisons;
     let is = |outcome| all.iter().any(|comparison| comparison.outcome == outcome);
@@ -74,7 +74,7 @@ pub(crate) fn state(record: &Record, conclusion: &Conclusion) -> State {
     }
 }
 
-/// What failed, where the run ended because of it.
+/// The failure that ended the run, if any.
 fn failed(reason: &EndReason) -> Option<String> {
     let what = match reason {
         EndReason::LoadRefused(_) => "the load cannot be sent",
@@ -120,7 +120,7 @@ pub(crate) fn headline(record: &Record, conclusion: &Conclusion) -> String {
     if clause.begins_with_name { clause.text } else { capitalised(&clause.text) }
 }
 
-/// What had an answer when the run broke off.
+/// Verdicts that were decided when the run was aborted.
 fn up_to_then(plan: &Plan, conclusion: &Conclusion, told: &[&Comparison]) -> String {
     let blocks = many(conclusion.blocks.into(), "block");
     let answered: Vec<&Comparison> = told.iter().copied().filter(|one| one.outcome.is_decided()).collect();
@@ -133,7 +133,7 @@ fn up_to_then(plan: &Plan, conclusion: &Conclusion, told: &[&Comparison]) -> Str
     }
 }
 
-/// All verdicts one by one, or how many there are of a kind and the greatest difference.
+/// All verdicts, or their counts by kind and the largest difference.
 fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&Comparison]) -> Clause {
     let one = |one: &&Comparison| clause(plan, conclusion, one);
     if all.len() <= TOLD_MAX {
@@ -151,7 +151,7 @@ fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&Comparison]) -> Clause
     Clause::words(format!("{} verdicts: {}{}", all.len(), kinds.join(", "), greatest.unwrap_or_default()))
 }
 
-/// What each factor does on average over the others, and which two depend on each other.
+/// The average effect of each factor over the others, and which two interact.
 fn effects(plan: &Plan, conclusion: &Conclusion, leading: &[&Effect]) -> Clause {
     let clause = |effect: &&Effect| {
         let (value, interval) = change(effect.estimate.as_ref()?);
@@ -165,7 +165,7 @@ fn effects(plan: &Plan, conclusion: &Conclusion, leading: &[&Effect]) -> Clause 
             Outcome::Equivalent => format!("{label} makes no difference to {judged} on average ({interval})"),
             Outcome::Inconclusive => format!("{label} is inconclusive ({interval})"),
             Outcome::Better | Outcome::Worse => format!("{label} {value} {judged} on average ({interval})"),
-            // Of these there is no estimate.
+            // There is no estimate of these.
             Outcome::NoSuccess | Outcome::Invalid => return None,
         })
     };
@@ -182,7 +182,7 @@ fn void(conclusion: &Conclusion) -> Clause {
     Clause::words(format!("no conclusion may be drawn{}", gravest.unwrap_or_default()))
 }
 
-/// What was seen where nothing is compared.
+/// Measured values if nothing is compared.
 fn measured(record: &Record, conclusion: &Conclusion) -> Clause {
     let variants = &conclusion.variants;
     if let Some(told) = capacity::sentence(record, conclusion) {
@@ -207,7 +207,7 @@ fn measured(record: &Record, conclusion: &Conclusion) -> Clause {
     Clause { text: format!("{}; nothing is compared", told.join("; ")), begins_with_name: !alone }
 }
 
-/// What each step of a ladder of rates gave; `None` where there was to be one only.
+/// Result of each step of a ladder of rates. `None` if only one was planned.
 fn steps(of: &Measurement<'_>) -> Option<Clause> {
     if of.planned < 2 {
         return None;
@@ -274,7 +274,7 @@ fn clause(plan: &Plan, conclusion: &Conclusion, of: &Comparison) -> Clause {
             let seen = answer::detail(of, conclusion, &plan.design);
             Clause::name(format!("{side} and {baseline} have the same {metric}, within {margin}: {seen}"))
         }
-        // A bound alone decides, or blocks that all gave the same.
+        // Decided by a bound alone, or by blocks with identical values.
         (Outcome::Better | Outcome::Worse, _, _) => {
             let is_more = of.at_least.is_some() || of.without_spread.is_some_and(|ratio| ratio > 1.0);
             let word = if is_more { row.more } else { row.less };
@@ -288,7 +288,7 @@ fn clause(plan: &Plan, conclusion: &Conclusion, of: &Comparison) -> Clause {
     }
 }
 
-/// What is compared with what, and what both have in common, such as `json: `.
+/// The two sides of a comparison, and their common context, such as `json: `.
 pub(super) struct Sides {
     pub candidate: String,
     pub baseline: String,
@@ -296,7 +296,7 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// By the levels in which the two differ; by their names where they differ in none.
+    /// Names the sides by the levels in which they differ, or by the variants' names if they differ in none.
     pub fn of(plan: &Plan, asked: &Comparison) -> Sides {
         let variant = |index: usize| plan.variants.get(index);
         let level = |index: usize, factor: &Factor| variant(index)?.levels.get(&factor.name).cloned();
@@ -307,7 +307,7 @@ impl Sides {
         let joined = |index: usize, of: &[&Factor]| {
             of.iter().filter_map(|factor| level(index, factor)).collect::<Vec<_>>().join(" · ")
         };
-        // A record may have been edited: then there may be no such variants.
+        // An edited record may refer to missing variants.
         let name = |index: usize| variant(index).map_or_else(|| format!("#{index}"), |of| of.name.clone());
         let called = |index: usize| if differ.is_empty() { name(index) } else { joined(index, &differ) };
         let common = if differ.is_empty() { String::new() } else { joined(asked.candidate, &alike) };

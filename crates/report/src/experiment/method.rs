@@ -11,7 +11,7 @@ use model::quantity::{bytes, change, decimal, many, rate, share, span};
 
 use model::document::Line;
 
-/// Each line a name and a text.
+/// Each line has a name and a text.
 pub(crate) fn method(record: &Record, conclusion: &Conclusion) -> Vec<Line> {
     let lines = [
         ("blocks", Some(blocks_line(record, conclusion))),
@@ -28,7 +28,7 @@ pub(crate) fn method(record: &Record, conclusion: &Conclusion) -> Vec<Line> {
     lines.into_iter().filter_map(|(name, text)| Some(Line::new(name, text?))).collect()
 }
 
-/// With which commit the code here was compared, and what qualifies that.
+/// The commit with which the working tree was compared, and its qualifications.
 fn against_line(record: &Record) -> Option<String> {
     let plan = &record.header.plan;
     let against = plan.against.as_ref()?;
@@ -43,7 +43,7 @@ fn against_line(record: &Record) -> Option<String> {
     Some(parts.collect::<Vec<_>>().join("; "))
 }
 
-/// On which machines, and where it is kept.
+/// The machines, and the folder of the record.
 pub(super) fn place(record: &Record) -> Vec<Line> {
     let environment = &record.header.environment;
     let here = [Line::new("machine", machine_line(environment))];
@@ -55,7 +55,8 @@ pub(super) fn place(record: &Record) -> Vec<Line> {
     here.into_iter().chain(there).chain(deployed).chain(kept).collect()
 }
 
-/// What ran already, as it was at first: `kubernetes://prod/shop at 10.84.0.7:80: 2 pods ready on n1, n2, of shop@sha256:12`.
+/// A running service in its state at the start: `kubernetes://prod/shop at 10.84.0.7:80: 2 pods ready on n1,
+/// n2, of shop@sha256:12`.
 fn deployed_line(deployed: &Deployed) -> String {
     if deployed.pods.is_empty() {
         let all: Vec<String> = deployed.addresses.iter().map(ToString::to_string).collect();
@@ -87,7 +88,8 @@ fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
     format!("{blocks} {processes}{dropped}{let_go}, order random from seed {seed}; {end}")
 }
 
-/// Variants that were measured in fewer blocks, because their comparisons were decided; nothing where there are none.
+/// Variants that were measured in fewer blocks, because their comparisons were decided. Empty if there are
+/// none.
 fn let_go_text(record: &Record, blocks: u32) -> String {
     let measured = |index: &usize| record.complete_blocks().filter(|of| of.order.contains(index)).count();
     let variants = record.header.plan.variants.iter().enumerate();
@@ -97,7 +99,7 @@ fn let_go_text(record: &Record, blocks: u32) -> String {
     if told.is_empty() { told } else { format!(" ({told}, whose comparisons were decided then)") }
 }
 
-/// What the machine did in the blocks that count for nothing; nothing where there are none.
+/// Disturbances in the dropped blocks. Empty if there are none.
 fn dropped_text(dropped: &[DroppedBlock]) -> String {
     let Some(first) = dropped.first() else { return String::new() };
     let so_on = if dropped.len() > 1 { ", and so on" } else { "" };
@@ -108,7 +110,7 @@ fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {
     let estimates = conclusion.comparisons.iter().filter_map(|comparison| comparison.estimate.as_ref());
     let estimate = estimates.max_by_key(|estimate| estimate.blocks)?;
     let rule = analysis::rule(record)?;
-    // The joint critical t cannot always be had; then each comparison has its share of the 5 %.
+    // There is not always a joint critical t. Without it each comparison has its share of the 5 %.
     let shared = rule.critical_t(estimate.blocks) == Some(estimate.critical_t);
     let together = "95 % for all looks and comparisons together";
     let confidence = match (rule.way, conclusion.comparisons.len()) {
@@ -174,7 +176,7 @@ pub(crate) fn end_text(reason: &EndReason) -> &'static str {
     }
 }
 
-/// Seconds to a tenth, and what is shorter than that as it is.
+/// Seconds to a tenth. Shorter times are not rounded to zero.
 fn tenths(length_s: f64) -> String {
     if (0.001..0.095).contains(&length_s) { span(length_s) } else { format!("{} s", decimal(length_s, 1)) }
 }
@@ -214,7 +216,8 @@ pub(crate) fn machine_line(environment: &Environment) -> String {
     [processor(environment)].into_iter().chain(kernel).chain(runtimes).collect::<Vec<_>>().join(", ")
 }
 
-/// The processors that services ran on: `services on 1 of 2 cores`. None if they were not started here, or are not pinned.
+/// The processors that services ran on: `services on 1 of 2 cores`. `None` if they were not started here, or
+/// are not pinned.
 pub(super) fn cores_short(record: &Record) -> Option<String> {
     let trial = record.complete_trials().next()?;
     let here = trial.started.services.iter().filter(|service| service.host.is_none());
@@ -229,8 +232,9 @@ pub(super) fn cores_short(record: &Record) -> Option<String> {
     }
 }
 
-/// For how long processes were under load, which no warm-up that takes longer is seen in: `each process in its first 7.1s of load`. `None` for
-/// processes that ran before, and where a search decides how long each is loaded.
+/// How long processes were under load: `each process in its first 7.1s of load`. Warm-up effects that take
+/// longer are not visible. `None` for processes that were already running, and if a search determines how
+/// long each is loaded.
 pub(super) fn seen_for(record: &Record) -> Option<String> {
     let plan = &record.header.plan;
     if plan.loads_running() || plan.design.pacing() == Pacing::Search {
@@ -241,7 +245,7 @@ pub(super) fn seen_for(record: &Record) -> Option<String> {
         windows.sum::<f64>()
     };
     let seconds = stats::median(record.complete_trials().map(loaded_s))?;
-    // Without a space, at which a line may be broken.
+    // Without a space, so that the line does not break there.
     let length = if seconds < 10.0 { format!("{}s", decimal(seconds, 1)) } else { span(seconds) };
     (seconds > 0.0).then(|| format!("each process in its first {length} of load"))
 }
@@ -256,7 +260,7 @@ pub(super) fn load_short(record: &Record) -> String {
     format!("{}, {} {noun}", loop_text(record, ""), told.join(" or "))
 }
 
-/// Steps of a ladder of rates that are named.
+/// Maximum number of steps of a ladder of rates that are listed.
 const STEPS_MAX: usize = 8;
 
 /// `open loop at 1,200/s`. A run that ended while capacity was measured has no rate yet.
@@ -272,19 +276,19 @@ fn loop_text(record: &Record, over: &str) -> String {
     if let Some((from, to)) = chosen.ramp_per_s {
         return format!("open loop from {} to {}{over}", rate(from), rate(to));
     }
-    // The rate of all variants, or those that they have each.
+    // The common rate, or each variant's own.
     let variants = record.header.plan.variants.iter();
     let own = variants.map(|variant| rate(variant.load.rate_per_s.unwrap_or(chosen.per_s)));
     format!("open loop at {}", model::distinct(own).join(" or "))
 }
 
-/// What was sent, of the first variant: levels may set it otherwise.
+/// The load of the first variant. Levels may change it.
 fn load_line(record: &Record) -> Option<String> {
     let plan = &record.header.plan;
     let load = &plan.variants.first()?.load;
     let mut line = loop_text(record, " over each slice");
     if let Some(chosen) = &record.rate {
-        // One that never succeeded has no capacity, and did not count.
+        // A variant that never succeeded has no capacity, and did not count.
         let capacities = plan.variants.iter().zip(&chosen.capacities_per_s).filter(|(_, of)| **of > 0.0);
         let slowest = capacities.min_by(|(_, one), (_, other)| one.total_cmp(other));
         if let Some((part, (variant, per_s))) = chosen.share.zip(slowest) {
@@ -312,10 +316,11 @@ fn load_line(record: &Record) -> Option<String> {
     Some(line + if record.is_open_loop() && warms { "; warm-up in closed loop" } else { "" })
 }
 
-/// Generators that are named before the others are only counted.
+/// Maximum number of generators that are named. The others are only counted.
 const GENERATORS_NAMED_MAX: usize = 4;
 
-/// Where load came from, unless that is the run's own process; of the first variant how it was divided.
+/// The generators, unless the load came from the run's own process, and how the load was divided in the first
+/// variant.
 fn generators_line(record: &Record) -> Option<String> {
     let plan = &record.header.plan;
     let mut names: Vec<&str> = record.generators.iter().map(|generator| generator.name.as_str()).collect();
@@ -335,7 +340,7 @@ fn generators_line(record: &Record) -> Option<String> {
     Some(format!("{count} ({names}) with {each} each, all begun at one agreed instant{reached}"))
 }
 
-/// The request, or the several with their shares.
+/// The request, or several requests with their shares.
 fn sent(load: &Load) -> String {
     if let ([only], false) = (load.requests.as_slice(), load.is_mix()) {
         return format!("{} {}", only.method, only.path);
@@ -350,10 +355,10 @@ fn sent(load: &Load) -> String {
     format!("{} at random ({})", many(load.requests.len() as u64, "request"), shared.join(", "))
 }
 
-/// Letters of the key of prepared data that are shown.
+/// Number of characters shown of the key of prepared data.
 const KEY_LETTERS: usize = 12;
 
-/// What services were given, so that a reader can tell whether two records had the same.
+/// The prepared data of services, so that a reader can compare two records.
 fn data_line(record: &Record) -> Option<String> {
     let of_one = |Prepared { name, key, made, seconds, bytes: size }: &Prepared| {
         let how = if *made { format!("made in {}", span(*seconds)) } else { "found".to_owned() };

@@ -1,35 +1,36 @@
-//! The tables: what each variant did, what each factor does, variants and load taken apart where there is something to tell apart, and for
-//! spreadsheets figures block by block: what a conclusion was drawn from.
+//! The tables: results of each variant, effects of each factor, and a breakdown of variants and load. For
+//! spreadsheets also figures block by block, from which the conclusion was drawn.
 
 use analysis::{Conclusion, Effect, Endpoint, GeneratorShare, Kind, Outcome, ServiceCost, Variant};
-use model::RequestOutcome;
 use model::document::{Cell, Fit, Row, Table, Tone};
 use model::quantity::{Quantity, Unit, change, count, decimal, many, share, share_below};
+use model::{Finding, RequestOutcome};
 use plan::{Factor, Metric, Pacing};
 use record::{Block, Record};
 
 use super::answer::{VOID, effect_word, judged_by};
 use crate::csv::{self, Figures, unit_name};
 
-/// No failure among so many requests says enough by itself: with 95 % fewer than 0.13 % fail.
+/// From this number of requests, no failure is informative: with 95 % confidence fewer than 0.13 % fail.
 const REQUESTS_TELLING: u64 = 3_000;
-/// Of more effects than this, interactions that are inconclusive are only counted.
+/// If there are more effects, inconclusive interactions are only counted.
 const EFFECTS_MAX: usize = 8;
-/// Generators that a table has room for.
+/// Maximum number of generators in a table.
 const GENERATORS_MAX: usize = 40;
 
-/// What each variant did. Figures of an invalid one are what was seen, and say so: they compare with nothing.
+/// Results of each variant. Figures of an invalid variant are labelled as observations that must not be
+/// compared.
 pub(crate) fn variants(record: &Record, conclusion: &Conclusion) -> Table {
     let open = record.is_open_loop();
-    // In open loop throughput and cores are what the rate makes them, and have no column. Of the quantiles the usual ones have one,
-    // and those that are judged.
+    // In open loop, throughput and cores depend on the rate and have no column. Columns of quantiles are the
+    // usual ones and the judged ones.
     let judged = |of: &Metric| record.header.plan.design.metrics().any(|judged| judged == *of);
     let shown =
         |of: &Metric| judged(of) || (*of != Metric::P999 && analysis::metrics(record).any(|m| m == *of));
     let at_one_rate = record.pacing() == Pacing::Open;
     let quantiles: Vec<Metric> =
         if at_one_rate { Metric::latencies().filter(shown).collect() } else { Vec::new() };
-    // Where all bodies have one size it tells nothing.
+    // If all bodies have the same size the column is omitted.
     let sizes = conclusion.variants.iter().filter_map(|of| Some(of.body_bytes_per_response? as u64));
     let several_sizes = model::distinct(sizes).len() > 1;
     let heading = |metric: Metric| metric.row().heading;
@@ -75,7 +76,7 @@ fn peak(bytes: Option<u64>) -> Cell {
     Cell::figure(bytes.map(|bytes| Quantity::bytes(bytes as f64)))
 }
 
-/// Beside a count that proves little, what the share may still be.
+/// The count of failures. If it proves little, also the possible share.
 fn failed(variant: &Variant) -> String {
     let seen = format!("{} of {}", count(variant.failed), count(variant.requests));
     let little = variant.failed > 0 || variant.requests < REQUESTS_TELLING;
@@ -85,7 +86,8 @@ fn failed(variant: &Variant) -> String {
     }
 }
 
-/// What each factor does on average over the others, and what two do to each other; `None` with fewer than two factors.
+/// The average effect of each factor over the others, and the interactions of two. `None` with fewer than two
+/// factors.
 pub(crate) fn effects(conclusion: &Conclusion) -> Option<Table> {
     let (shown, note) = shown_effects(conclusion);
     use Fit::{Figure, Whole, Wrapped};
@@ -105,18 +107,18 @@ pub(crate) fn effects(conclusion: &Conclusion) -> Option<Table> {
     Some(table)
 }
 
-/// That two factors depend on each other is neither good nor bad.
+/// An interaction of two factors is neither good nor bad.
 pub(super) fn tone(effect: &Effect) -> Tone {
     if effect.interacts() { Tone::Notable } else { effect.outcome.into() }
 }
 
-/// What effects are of, with the metric.
+/// Heading of the effects, with the metric.
 pub(crate) fn effects_heading(conclusion: &Conclusion) -> Option<String> {
     let judged = judged_by(conclusion, conclusion.effects.first()?);
     Some(format!("Effects of factors on {judged}, each averaged over the other factors"))
 }
 
-/// The effects that are told, main effects first; and why there are none, or what is not among them.
+/// The effects that are shown, main effects first, and a note on why there are none or which are left out.
 pub(crate) fn shown_effects(conclusion: &Conclusion) -> (Vec<&Effect>, Option<String>) {
     let all = &conclusion.effects;
     if all.iter().all(|effect| effect.outcome == Outcome::Invalid) {
@@ -149,10 +151,10 @@ pub(crate) fn shown_effects(conclusion: &Conclusion) -> (Vec<&Effect>, Option<St
     (shown, (!notes.is_empty()).then(|| notes.join("; ")))
 }
 
-/// Tables of services, of requests and of generators, where there are several.
+/// Tables of services, of requests and of generators, if there are several.
 pub(crate) fn parts(conclusion: &Conclusion) -> Vec<Table> {
     let variants = &conclusion.variants;
-    // One process is no more than what the table of variants tells.
+    // A single process is already covered by the table of variants.
     let several = |variant: &Variant| {
         variant.services.len() > 1 || variant.services.iter().any(|service| service.processes > 1)
     };
@@ -163,7 +165,7 @@ pub(crate) fn parts(conclusion: &Conclusion) -> Vec<Table> {
     parts
 }
 
-/// Rows of variants: the name of each stands in the first of its rows only.
+/// Adds rows of a variant, whose name is only in the first row.
 fn rows(table: &mut Table, variant: &Variant, rows: impl Iterator<Item = Vec<Cell>>) {
     for (index, cells) in rows.enumerate() {
         let name = if index == 0 { variant.name.clone() } else { String::new() };
@@ -191,7 +193,8 @@ fn services(variants: &[Variant]) -> Table {
     table
 }
 
-/// Workers are named where they are not what the processes are: most have one more that deals them their connections.
+/// Workers are listed if their number differs from the processes. Most services have an additional process
+/// that distributes connections.
 fn serving(cost: &ServiceCost) -> String {
     let asked = cost.workers.map(|workers| format!(" ({})", many(workers.into(), "worker")));
     let serving = cost.serving.map_or_else(|| "–".to_owned(), |serving| serving.to_string());
@@ -237,22 +240,33 @@ fn generators(all: &[GeneratorShare]) -> Table {
     table
 }
 
-/// Columns before those of factors, and after them.
+/// Columns before and after the columns of factors.
 const BEFORE: [&str; 2] = ["experiment", "variant"];
 const AFTER: [&str; 7] = ["block", "dropped", "metric", "unit", "value", "requests", "failed"];
-/// Set before the name of a factor in the heading, so that it is none of the other columns' and no formula.
+/// Prefix of a factor's name in the heading, which prevents collisions with other columns and formulas.
 const FACTOR: &str = "factor.";
-/// The last column, where capacity was measured.
+/// The column after these, if capacity was measured.
 const RATE: &str = "rate_per_s";
+/// The last column: numbers of the findings that make the variant's figures invalid.
+pub(crate) const INVALID: &str = "invalid";
 
-/// One row for each variant, block and metric; and of capacities for each point of the curve and figure, which is of no block.
+/// One row for each variant, block and metric. For capacities one row for each point of the curve and figure,
+/// without a block.
 pub(super) fn figures(record: &Record, conclusion: &Conclusion) -> Figures {
     let plan = &record.header.plan;
     let is_capacity = !conclusion.capacities.is_empty();
     let factors: Vec<String> = plan.factors.iter().map(|factor| format!("{FACTOR}{}", factor.name)).collect();
     let rate: Vec<String> = is_capacity.then(|| RATE.to_owned()).into_iter().collect();
-    let mut rows =
-        vec![[BEFORE.map(str::to_owned).into(), factors, AFTER.map(str::to_owned).into(), rate].concat()];
+    let mut rows = vec![
+        [
+            BEFORE.map(str::to_owned).into(),
+            factors,
+            AFTER.map(str::to_owned).into(),
+            rate,
+            vec![INVALID.to_owned()],
+        ]
+        .concat(),
+    ];
     let all = analysis::series(record);
     let ended: Vec<&Block> = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
     for (index, variant) in plan.variants.iter().enumerate() {
@@ -260,9 +274,10 @@ pub(super) fn figures(record: &Record, conclusion: &Conclusion) -> Figures {
         let levels = plan.factors.iter().map(|factor| level(factor).unwrap_or_default());
         let names: Vec<String> =
             [csv::name(&plan.name), csv::name(&variant.name)].into_iter().chain(levels).collect();
+        let invalid = Finding::voiding(&conclusion.findings, index);
         let mut put = |figures: [String; 7], rate: Option<f64>| {
             let rate = is_capacity.then(|| csv::figure(rate)).into_iter().collect();
-            rows.push([names.clone(), figures.into(), rate].concat());
+            rows.push([names.clone(), figures.into(), rate, vec![invalid.clone()]].concat());
         };
         for (place, block) in ended.iter().enumerate() {
             let counts = counts(block, index);
@@ -286,7 +301,7 @@ pub(super) fn figures(record: &Record, conclusion: &Conclusion) -> Figures {
     rows
 }
 
-/// What stands below [`AFTER`]: a figure of this block, if it is of one, and its requests with those of them that failed.
+/// Fields below [`AFTER`]: a figure of the block, if it has one, and its requests and failures.
 fn fields(
     block: Option<&Block>,
     (metric, unit, value): (&str, Unit, Option<f64>),
@@ -298,7 +313,7 @@ fn fields(
     [number, dropped, metric, unit, csv::figure(value), requests.to_string(), failed.to_string()]
 }
 
-/// Requests of a variant in a block, and those of them that did not end in an expected response.
+/// Requests of a variant in a block, and how many of them did not end in an expected response.
 fn counts(block: &Block, variant: usize) -> (u64, u64) {
     let slices = block.trial(variant).into_iter().flat_map(|trial| trial.measured());
     let RequestOutcome { due, failed } = slices.map(|slice| slice.counts.outcome()).sum();

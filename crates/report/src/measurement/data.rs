@@ -1,5 +1,5 @@
-//! A measurement as JSON: everything that was measured, each name with its unit. One slice alone has its body at the top; several
-//! are `steps`. Names are an interface: they are added to, never changed.
+//! A measurement as JSON: all measured values, with units in the names. A single slice has its values at the
+//! top level, several are in `steps`. Names are an interface: they are added, never changed.
 
 use analysis::measurement::{Bend, Kept};
 use analysis::{Finding, Window};
@@ -32,7 +32,7 @@ pub(crate) fn data(of: &Loaded<'_>) -> Value {
             document.extend(object(json!({ "asked_steps": measured.planned, "steps": steps })));
         }
     }
-    // Of the whole, in place of what a single slice has under the same names.
+    // Totals, replacing a single slice's values with the same names.
     document.extend(object(json!({
         "interrupted": measured.interrupted,
         "void": measured.void().map(|finding| finding.evidence.as_str()),
@@ -45,7 +45,7 @@ fn object(value: Value) -> Map<String, Value> {
     if let Value::Object(object) = value { object } else { Map::new() }
 }
 
-/// What a reader must know, in sentences.
+/// Caveats for the reader, as sentences.
 fn caveats<'a>(findings: impl Iterator<Item = &'a Finding>, notes: Vec<String>) -> Vec<String> {
     let told = findings.map(|finding| match finding.remedy.is_empty() {
         true => finding.evidence.to_string(),
@@ -120,7 +120,7 @@ fn body(of: &Loaded<'_>, window: &Window<'_>) -> Map<String, Value> {
     body
 }
 
-/// How the service was reached and spoken to.
+/// How the service was reached, and the protocol.
 fn setup(of: &Loaded<'_>) -> Map<String, Value> {
     let (record, load) = (of.measured.record, &of.variant.load);
     let only = load.requests.first().filter(|_| !load.is_mix());
@@ -150,7 +150,7 @@ fn setup(of: &Loaded<'_>) -> Map<String, Value> {
     }))
 }
 
-/// Where it was sent; of a service that was started its name and path.
+/// The target. For a started service its name and path.
 fn url(of: &Loaded<'_>, path: Option<&str>) -> Option<String> {
     let entry = of.variant.entry_service()?;
     let origin = entry.url().map_or_else(|| entry.name.clone(), plan::Url::origin);
@@ -230,7 +230,8 @@ fn endpoint(window: &Window<'_>, of: &EndpointCounts) -> Value {
     })
 }
 
-/// Microseconds by quantile, null where there are too few samples; and all samples: HdrHistogram V2, compressed, base64.
+/// Microseconds by quantile, null with too few samples. Also all samples: HdrHistogram V2, compressed,
+/// base64.
 fn times(latencies: &Latencies) -> Value {
     let bound = |q: f64| {
         let quantile = super::shown(latencies, q)?;

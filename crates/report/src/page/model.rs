@@ -1,7 +1,7 @@
-//! What the report page is drawn from: one value, embedded in the page as JSON.
+//! Data of the report page: one value, embedded in the page as JSON.
 //!
-//! Words and figures that stand in the other forms come from the same functions, ready to show; only pictures have numbers of their own.
-//! Lengths are bounded: see [`page_of`](super::page_of).
+//! Texts and figures of the other forms come from the same functions, ready for display. Only pictures have
+//! separate numbers. Lengths are limited, see [`page_of`](super::page_of).
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,16 @@ use serde::Serialize;
 pub use crate::experiment::State;
 use ::model::document::Fit;
 
-/// Version of this form; the script of a page reads its own alone, because it lies in the same file.
+/// Version of this format. The script of a page only reads its own version, because both are in the same
+/// file.
 pub const PAGE_VERSION: u32 = 1;
 
-/// A report, as the page shows it from top to bottom.
+/// A report, in the order of the page.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PageData {
     /// See [`PAGE_VERSION`].
     pub page_version: u32,
-    /// The question, or the experiment's name where the file asks none.
+    /// The question, or the experiment's name if the file has none.
     pub title: String,
     /// Name of the experiment.
     pub experiment: String,
@@ -28,68 +29,70 @@ pub struct PageData {
     pub created: String,
     /// Version of the Proofload that ran it.
     pub proofload: String,
-    /// The answer in one sentence, for somebody who reads nothing else.
+    /// The answer in one sentence, for readers of nothing else.
     pub answer: String,
-    /// How the run stands, for the colour of that sentence.
+    /// State of the run, for the colour of that sentence.
     pub state: State,
     /// Each comparison, once for each metric that gets a verdict.
     pub verdicts: Vec<Verdict>,
     /// The margin below which a difference does not matter, as a share: 0.03.
     pub margin: f64,
-    /// Main effects and interactions; `None` without two factors.
+    /// Main effects and interactions. `None` without two factors.
     pub effects: Option<Effects>,
-    /// What variants bear, where capacity was measured.
+    /// Capacities of the variants, if they were measured.
     pub capacity: Option<CapacityPicture>,
-    /// Findings, the gravest first.
+    /// Findings, most severe first.
     pub findings: Vec<Finding>,
-    /// What `proofload explain NUMBER` says of each of their checks, as paragraphs of plain text, by its number.
+    /// Explanations by `proofload explain NUMBER` of each of their checks, as paragraphs of plain text, by
+    /// number.
     pub explanations: BTreeMap<&'static str, Vec<String>>,
-    /// The variants in the order of the plan. Their index is their colour and mark everywhere.
+    /// The variants in the order of the plan. Their index determines their colour and mark.
     pub variants: Vec<Variant>,
     /// Figures of the variants, one row each, in their order.
     pub figures: Table,
-    /// Variants taken apart: by service, by request.
+    /// Breakdown of variants: by service, by request.
     pub parts: Vec<Table>,
     /// Each metric block by block.
     pub series: Vec<BlockSeries>,
-    /// Whole distributions of the times, what was given up included.
+    /// Distributions of the times, including requests that were given up.
     pub latencies: Vec<LatencyCurves>,
     /// Metrics for each combination of two factors' levels.
     pub interactions: Vec<Interaction>,
-    /// A trial of each variant from its start to its end: of the block in the middle.
+    /// The complete course of one trial of each variant, from the block in the middle.
     pub time_lines: Vec<TimeLine>,
-    /// Errors, by variant, phase and cause; unexpected responses are the phase `response`.
+    /// Errors, by variant, phase and cause. Unexpected responses have the phase `response`.
     pub errors: Vec<ErrorRow>,
-    /// Why one costs more than the other; `None` where nothing was captured.
+    /// Why one variant costs more than the other. `None` without captures.
     pub why: Option<WhySection>,
-    /// How it was measured, each line a name and a text.
+    /// How it was measured, as lines with a name and a text.
     pub method: Vec<(String, String)>,
-    /// What the result rests on, the doubtful first.
+    /// Assumptions of the result, doubtful ones first.
     pub assumptions: Vec<Assumption>,
-    /// On which machine it was measured, and where the record lies.
+    /// The machine, and the folder of the record.
     pub place: Vec<(String, String)>,
-    /// What to do next, each a sentence or a command with its reason.
+    /// Next steps, each a sentence or a command with its reason.
     pub next: Vec<String>,
-    /// The experiment file as it was run; `None` where the record lacks it.
+    /// The experiment file as it was run. `None` if the record does not contain it.
     pub plan: Option<String>,
-    /// The command that was given, quoted for a shell.
+    /// The command as it was typed, quoted for a shell.
     pub command: String,
     /// The command that repeats it with the same seed.
     pub repeat: String,
-    /// What of the record is not in the page, in sentences: thinned series, variants left out of pictures.
+    /// Parts of the record that are not in the page, as sentences: thinned series, variants left out of
+    /// pictures.
     pub left_out: Vec<String>,
 }
 
 /// Response times over the rate.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CapacityPicture {
-    /// What it shows, for who cannot see it.
+    /// Description of the picture, for readers who cannot see it.
     pub told: String,
     /// The picture for a light page, as the address of an image.
     pub light: String,
-    /// The same for a dark one.
+    /// The picture for a dark page.
     pub dark: String,
-    /// The figures in it, a table for each variant.
+    /// Its figures, a table for each variant.
     pub tables: Vec<Table>,
 }
 
@@ -104,7 +107,7 @@ pub struct Verdict {
     pub candidate: usize,
     /// The metric's name, as in [`BlockSeries::metric`].
     pub metric: String,
-    /// Whether more of it is better.
+    /// Whether more is better.
     pub more_is_better: bool,
     /// The verdict's kind.
     pub outcome: Outcome,
@@ -112,11 +115,12 @@ pub struct Verdict {
     pub word: String,
     /// Estimate and interval as the other forms print them, or why there is none.
     pub detail: String,
-    /// The ratio candidate to baseline; `None` where no number may be shown.
+    /// The ratio candidate to baseline. `None` if no number may be shown.
     pub ratio: Option<Ratio>,
-    /// The ratio of each block that counts, in their order, or of some evenly spread over them; empty where no number may be shown.
+    /// The ratio of each block that counts, in order, or an evenly spread subset. Empty if no number may be
+    /// shown.
     pub blocks: Vec<f64>,
-    /// Other metrics, shown but not judged: with the first verdict of a comparison.
+    /// Other metrics without a verdict, listed with the first verdict of a comparison.
     pub also: Vec<String>,
 }
 
@@ -129,7 +133,7 @@ impl From<&stats::Estimate> for Ratio {
 /// A ratio with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Ratio {
-    /// The estimate; 1 is no difference.
+    /// The estimate. 1 is no difference.
     pub estimate: f64,
     /// Lower end of the interval.
     pub low: f64,
@@ -137,14 +141,14 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// What each factor does on average, and what two of them do to each other.
+/// The average effect of each factor, and interactions of two factors.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Effects {
-    /// What the lines are, with the metric.
+    /// Heading of the lines, with the metric.
     pub heading: String,
     /// Main effects first.
     pub lines: Vec<EffectLine>,
-    /// Why there are no lines, or what is not among them.
+    /// Why there are no lines, or which are left out.
     pub note: Option<String>,
 }
 
@@ -153,7 +157,7 @@ pub struct Effects {
 pub struct EffectLine {
     /// Such as `node_env: production / development`.
     pub label: String,
-    /// Whether it is of two factors.
+    /// Whether it is an interaction of two factors.
     pub interaction: bool,
     /// The verdict's kind.
     pub outcome: Outcome,
@@ -172,20 +176,20 @@ pub struct Variant {
     pub name: String,
     /// Whether a finding voids it.
     pub void: bool,
-    /// Trials that count.
+    /// Number of trials that count.
     pub trials: usize,
-    /// Requests in measured slices.
+    /// Number of requests in measured slices.
     pub requests: u64,
 }
 
 /// A table, ready to show.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Table {
-    /// What it tells.
+    /// Heading of the table.
     pub heading: String,
     /// Headings of the columns.
     pub columns: Vec<String>,
-    /// Columns at the left that hold names; the others hold figures.
+    /// Number of columns at the left that contain names. The others contain figures.
     pub names: usize,
     /// The cells.
     pub rows: Vec<Vec<String>>,
@@ -198,9 +202,9 @@ pub struct BlockSeries {
     pub metric: String,
     /// Its unit.
     pub unit: Unit,
-    /// Numbers of the blocks, or of some evenly spread over them; dropped ones are among them.
+    /// Numbers of the blocks, or of an evenly spread subset, including dropped blocks.
     pub blocks: Vec<u32>,
-    /// Those of them that count for nothing, and why.
+    /// Dropped blocks among them, with reasons.
     pub dropped: Vec<DroppedBlock>,
     /// For each variant, its value in each of the blocks.
     pub values: Vec<Vec<Option<f64>>>,
@@ -223,26 +227,29 @@ impl From<&::model::document::Table> for Table {
 pub struct LatencyCurves {
     /// `response time` from due to done, `service time` from sent to done.
     pub kind: String,
-    /// What must be known to read it, such as that a closed loop's compares nothing.
+    /// Note for the reader, such as that times of a closed loop must not be compared.
     pub note: Option<String>,
-    /// One for each variant, empty points where there was none.
+    /// One for each variant, without points if there was none.
     pub curves: Vec<LatencyCurve>,
 }
 
 /// The distribution of one variant's times.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct LatencyCurve {
-    /// Requests in it.
+    /// Number of requests.
     pub requests: u64,
-    /// Requests of those that were given up: their times are at least what they waited.
+    /// Number of requests that were given up. Their waiting times are lower bounds.
     pub censored: u64,
-    /// Points of share (0 to 1, rising) and time in microseconds, at most 200. The last share is the highest that ten requests lie beyond.
+    /// Points of share (0 to 1, ascending) and time in microseconds, at most 200. The last share is the
+    /// highest with ten requests beyond it.
     pub points: Vec<(f64, f64)>,
-    /// From this share on values are lower bounds, because of what was given up; `None` where none is.
+    /// From this share on values are lower bounds, because requests were given up. `None` if there are no
+    /// bounds.
     pub at_least_from: Option<f64>,
 }
 
-/// One metric for each combination of two factors' levels: geometric means over trials and over the other factors.
+/// One metric for each combination of two factors' levels: geometric means over trials and over the other
+/// factors.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Interaction {
     /// The metric's name.
@@ -251,34 +258,34 @@ pub struct Interaction {
     pub unit: Unit,
     /// Name of the factor along the axis, and its levels.
     pub across: (String, Vec<String>),
-    /// Name of the factor that has a line a level, and its levels.
+    /// Name of the factor with one line for each level, and its levels.
     pub lines: (String, Vec<String>),
-    /// A row a line: its value at each level across; `None` where a variant has none.
+    /// One row for each line: its value at each level of the axis. `None` if a variant has no value.
     pub values: Vec<Vec<Option<f64>>>,
 }
 
-/// A trial from its first slice to its last. A slice is one point, or several where its rate is known in shorter parts: these have all else
-/// of the slice in common, and `failed` in the first of them.
+/// A trial from its first slice to its last. A slice is one point, or several if its rate is known for
+/// shorter parts. These points share all other values of the slice, and `failed` is in the first of them.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TimeLine {
     /// Index of the variant.
     pub variant: usize,
     /// Number of the block.
     pub block: u32,
-    /// Seconds from the trial's first slice to the begin of each point.
+    /// Start of each point in seconds since the trial's first slice.
     pub at_s: Vec<f64>,
-    /// Seconds that each point lasts: where turns of other trials lie between, until the next.
+    /// Duration of each point in seconds. If turns of other trials follow, until the next point.
     pub lasts_s: Vec<f64>,
-    /// Points from the begin that are warm-up.
+    /// Number of leading points that are warm-up.
     pub warm_up: usize,
     /// Expected responses per second.
     pub rate_per_s: Vec<Option<f64>>,
-    /// Quantiles of the times in microseconds: of 50, 90 and 99 %, as far as there are requests for them. Response times in open loop, service
-    /// times in closed loop; lower bounds where requests were given up.
+    /// Median of the times in microseconds, if there are enough requests. Response times in open loop,
+    /// service times in closed loop. A lower bound if requests were given up.
     pub p50_us: Vec<Option<f64>>,
-    /// Likewise.
+    /// 90 % quantile of the times, likewise.
     pub p90_us: Vec<Option<f64>>,
-    /// Likewise.
+    /// 99 % quantile of the times, likewise.
     pub p99_us: Vec<Option<f64>>,
     /// Requests that did not end in an expected response.
     pub failed: Vec<u64>,
@@ -286,9 +293,10 @@ pub struct TimeLine {
     pub cores: Vec<Option<f64>>,
     /// Resident memory of the services in bytes, after the slice.
     pub rss_bytes: Vec<u64>,
-    /// CPU steal, as a share of the CPU time.
+    /// CPU steal as a share of the CPU time.
     pub steal_share: Vec<f64>,
-    /// Event-loop delay of the captures of this variant in microseconds: median and p99, over the whole window; `None` without captures.
+    /// Event-loop delay in this variant's captures in microseconds: median and p99 over the whole window.
+    /// `None` without captures.
     pub loop_delay_us: Option<(f64, f64)>,
 }
 
@@ -297,14 +305,14 @@ pub struct TimeLine {
 pub struct ErrorRow {
     /// Index of the variant.
     pub variant: usize,
-    /// Of so many requests.
+    /// Number of requests of the variant.
     pub requests: u64,
-    /// What it was, and how often.
+    /// The error and its count.
     #[serde(flatten)]
     pub failure: analysis::Failure,
 }
 
-/// Why one costs more than the other.
+/// Why one variant costs more than the other.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct WhySection {
     /// One for each comparison: heading, and paragraphs.
@@ -313,8 +321,8 @@ pub struct WhySection {
     pub tables: Vec<Table>,
     /// How it was captured.
     pub method: Vec<(String, String)>,
-    /// What makes it doubtful: what was seen, and what to do.
+    /// Doubts: the observation, and what to do.
     pub doubts: Vec<(String, String)>,
-    /// Path of the flame graphs' page beside this one; `None` where it is not there.
+    /// Path of the flame graphs' page beside this one. `None` if it does not exist.
     pub flame_page: Option<String>,
 }

@@ -1,8 +1,8 @@
-//! Times for the page's pictures: whole distributions as points that a curve is drawn through, and one trial of each variant from its first
-//! slice to its last.
+//! Times for the page's pictures: whole distributions as points of a curve, and one trial of each variant
+//! from its first slice to its last.
 //!
-//! Must not: show a quantile that fewer than ten requests lie beyond, hide that requests were given up, or choose a trial by what came of
-//! it: it is that of the block in the middle.
+//! This module does not show a quantile with fewer than ten requests beyond it, does not hide that requests
+//! were given up, and does not choose a trial by its result. It takes the trial of the block in the middle.
 
 use analysis::{Measurement, Window};
 use record::{Block, Record, Slice, Trial};
@@ -11,15 +11,15 @@ use stats::{Latencies, Quantile};
 use super::model::{LatencyCurve, LatencyCurves, TimeLine};
 use super::{DRAWN_MAX, evenly, rounded};
 
-/// Requests that lie beyond the last point.
+/// Number of requests beyond the last point.
 const BEYOND: f64 = 10.0;
-/// Points of the shares up to nine in ten, where each hundredth has one; the others are for the tail.
+/// Number of points for shares up to nine in ten, one for each hundredth. The others are for the tail.
 const EVEN_POINTS: usize = 91;
 
-/// Steps of a load that have curves.
+/// Maximum number of steps of a load with curves.
 const STEPS_MAX: usize = 16;
 
-/// Times of every kind that the record has, with curves of the first variants.
+/// Times of every kind in the record, with curves of the first variants.
 pub(super) fn curves(record: &Record) -> Vec<LatencyCurves> {
     let of = |kind: &str, note: Option<String>, times: fn(&Record, usize) -> Latencies| {
         let drawn = |variant| {
@@ -42,7 +42,7 @@ pub(super) fn curves(record: &Record) -> Vec<LatencyCurves> {
     ]
 }
 
-/// Times of each step by itself: at another rate they are others.
+/// Times of each step, because they differ between rates.
 fn of_steps(measured: &Measurement<'_>) -> Vec<LatencyCurves> {
     let step = |window: &Window<'_>| {
         let at = if measured.planned > 1 { format!(" at {}", window.name) } else { String::new() };
@@ -67,7 +67,7 @@ fn curve(times: &Latencies) -> LatencyCurve {
     let quantiles = times.quantiles(&shares);
     let bounded = quantiles.iter().position(|found| matches!(found, Some(Quantile::AtLeast(_))));
     let point = |(share, found): (&f64, &Option<Quantile>)| {
-        // A share close to 1 keeps all its digits: on a logarithmic axis they are what tells it from others.
+        // A share close to 1 keeps all its digits, which distinguish it from others on a logarithmic axis.
         found.map(|quantile| (*share, rounded(quantile.ns() as f64 / 1e3)))
     };
     LatencyCurve {
@@ -78,8 +78,8 @@ fn curve(times: &Latencies) -> LatencyCurve {
     }
 }
 
-/// Each hundredth up to nine in ten, then ever closer to the highest share that ten of so many requests lie beyond, by equal steps of the
-/// logarithm of what is beyond.
+/// Each hundredth up to nine in ten, then ever closer to the highest share with ten of all requests beyond
+/// it, in equal steps of the logarithm of the remainder.
 fn shares(requests: u64) -> Vec<f64> {
     let least_beyond = BEYOND / requests.max(1) as f64;
     let highest = 1.0 - least_beyond;
@@ -95,34 +95,36 @@ fn shares(requests: u64) -> Vec<f64> {
         shares.extend((1..tail).map(at).map(short));
     }
     shares.push(short(highest));
-    // Near to nine in ten the digits may not tell two of them apart.
+    // Close to nine in ten two values may be equal after rounding.
     shares.dedup_by(|later, before| *later <= *before);
     shares
 }
 
-/// As many digits as tell what is beyond to three.
+/// Rounds such that the remainder keeps three digits.
 fn short(share: f64) -> f64 {
     let beyond = 1.0 - share;
     let digits = (2.0 - beyond.log10().floor()).clamp(2.0, 12.0);
     let scale = 10_f64.powf(digits);
-    // Downwards, so that there are never fewer requests beyond than said; but what is a hair below by binary rounding is not below.
+    // Rounded down, so that never fewer requests are beyond than stated. A tiny binary rounding error does
+    // not count.
     (share * scale + 1e-6).floor() / scale
 }
 
-/// Length of the parts in which a slice that is one turn knows its rate.
+/// Length of the parts for which a slice of a single turn knows its rate.
 const PART_S: f64 = 0.1;
-/// Points of one curve of times.
+/// Maximum number of points of one curve of times.
 const CURVE_POINTS_MAX: usize = 200;
-/// Points of all time lines together, and of one.
+/// Maximum number of points of all time lines together, and of one.
 const TIME_POINTS_MAX: usize = 6_000;
 const TIME_LINE_POINTS_MAX: usize = 400;
-/// Points of one slice.
+/// Maximum number of points of one slice.
 const SLICE_POINTS_MAX: usize = 60;
 const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
 
-/// Of each variant its trial in the block in the middle of those that count for it; of the last block with any slice where none does.
+/// Returns for each variant the trial in the block in the middle of those that count. Without such a block,
+/// the trial in the last block with any slice.
 pub(super) fn time_lines(record: &Record, left_out: &mut Vec<String>) -> Vec<TimeLine> {
-    // What is decided is measured in the first blocks alone.
+    // A decided variant is only measured in the first blocks.
     let middle = |variant: usize| {
         let own = record.complete_blocks().filter(|block| block.trial(variant).is_some());
         let own: Vec<&Block> = own.collect();
@@ -151,7 +153,7 @@ pub(super) fn time_lines(record: &Record, left_out: &mut Vec<String>) -> Vec<Tim
     lines
 }
 
-/// What is known of a stretch of a trial.
+/// Values of a stretch of a trial.
 #[derive(Clone, Copy)]
 struct Point {
     at_s: f64,
@@ -165,7 +167,7 @@ struct Point {
     steal_share: f64,
 }
 
-/// The points that are kept, each for those from it to the next: what failed and was left out is not lost.
+/// Merges each kept point with the following ones that are left out, so that no failure is lost.
 fn stretches<'a>(points: &'a [Point], kept: &'a [usize]) -> impl Iterator<Item = Point> + 'a {
     let ends = kept.iter().skip(1).copied().chain([points.len()]);
     kept.iter().zip(ends).map(|(from, to)| {
@@ -198,7 +200,7 @@ fn line(trial: &Trial, block: u32, points: &[Point]) -> TimeLine {
     }
 }
 
-/// Times of a trial are of no use below a thousandth of a second.
+/// Precision below a millisecond is useless in a trial's times.
 fn to_millis(seconds: f64) -> f64 {
     (seconds * 1e3).round() / 1e3
 }
@@ -208,17 +210,18 @@ fn points(trial: &Trial, is_open_loop: bool) -> Vec<Point> {
     slices.flat_map(|(slice, place)| points_of(slice, place, is_open_loop)).collect()
 }
 
-/// Where each slice begins, and how long it lasts, in seconds.
+/// Start and duration of each slice in seconds.
 fn places(slices: &[Slice]) -> Vec<(f64, f64)> {
     let first_ns = slices.first().map_or(0, |slice| slice.counts.started_ns);
     let begin_s = |slice: &Slice| slice.counts.started_ns.saturating_sub(first_ns) as f64 / 1e9;
     let mut end_s = 0.0_f64;
-    // What a turn's slice lasts is not kept, but the next begins after it. The last lasts as much longer than its load as the one before.
+    // The duration of a turn is not recorded, but the next one begins after it. The last turn is stretched
+    // like the one before.
     let mut stretch = 1.0;
     let mut places = Vec::new();
     for (index, slice) in slices.iter().enumerate() {
         let load_s = (slice.counts.window_ns as f64 / 1e9).max(1e-3);
-        // Records are files, and can be edited: never before what came before.
+        // Records are files and can be edited: times must not go backwards.
         let at_s = begin_s(slice).max(end_s);
         let mut lasts_s = load_s;
         if slice.turns > 1 {
@@ -232,7 +235,7 @@ fn places(slices: &[Slice]) -> Vec<(f64, f64)> {
     places
 }
 
-/// A slice as one point, or as several where its rate is known by tenths of a second.
+/// A slice as one point, or as several if its rate is known for tenths of a second.
 fn points_of(slice: &Slice, (at_s, lasts_s): (f64, f64), is_open_loop: bool) -> Vec<Point> {
     let whole = Point {
         at_s,
@@ -253,7 +256,7 @@ fn points_of(slice: &Slice, (at_s, lasts_s): (f64, f64), is_open_loop: bool) -> 
     let together = parts.div_ceil(SLICE_POINTS_MAX);
     let part = |(index, counts): (usize, &[u32])| {
         let begin_s = (index * together) as f64 * PART_S;
-        // The last tenth may not be whole.
+        // The last tenth may be incomplete.
         let length_s = (counts.len() as f64 * PART_S).min(window_s - begin_s);
         let ok: u64 = counts.iter().map(|count| u64::from(*count)).sum();
         (length_s > 1e-3).then(|| Point {
@@ -267,7 +270,8 @@ fn points_of(slice: &Slice, (at_s, lasts_s): (f64, f64), is_open_loop: bool) -> 
     slice.counts.successful_per_100_ms.chunks(together).enumerate().filter_map(part).collect()
 }
 
-/// What users wait in open loop; in closed loop what the service took. An open loop warms up in closed loop: its times are of another kind.
+/// The waiting time of users in open loop, and the service time in closed loop. An open loop warms up in
+/// closed loop, whose times are of the other kind.
 fn times(slice: &Slice, is_open_loop: bool) -> Option<&Latencies> {
     match &slice.counts.open {
         Some(open) => Some(&open.response),
@@ -283,7 +287,7 @@ fn quantiles_us(times: &Latencies) -> [Option<f64>; 3] {
     })
 }
 
-/// Over window and drain, in which services were busy too.
+/// Over window and drain, because services are busy in both.
 fn cores(slice: &Slice) -> Option<f64> {
     let length_ns = slice.counts.wall_ns();
     let known = !slice.services.is_empty() && length_ns > 0;

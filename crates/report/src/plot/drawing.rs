@@ -1,12 +1,13 @@
-//! The shapes and texts of a plot, in units of which 700 are its width, and the SVG made of them.
+//! The shapes and texts of a plot, in units of 1/700 of its width, and their SVG.
 //!
-//! The SVG has nothing that runs, loads or links. The reader's machine has the typeface: places are computed for DejaVu Sans.
+//! The SVG contains nothing that runs, loads or links. The typeface is the reader's: positions are computed
+//! for DejaVu Sans.
 
 use model::text::{line, lines, markup};
 
 use super::Ground;
 
-/// A colour on a light ground and on a dark one, as `0xRRGGBB`.
+/// A colour on a light background and on a dark one, as `0xRRGGBB`.
 pub(super) type Colour = [u32; 2];
 
 /// A picture.
@@ -15,14 +16,14 @@ pub(super) struct Drawing {
     pub width: f64,
     pub height: f64,
     pub ground: Colour,
-    /// What it is, and what it shows in words, for who cannot see it.
+    /// Title and description, for readers who cannot see it.
     pub title: String,
     pub description: String,
-    /// In the order in which they cover each other.
+    /// In drawing order.
     pub shapes: Vec<Shape>,
 }
 
-/// One thing to draw; y grows downwards.
+/// A shape. y grows downwards.
 #[derive(Debug)]
 pub(super) enum Shape {
     Circle((f64, f64), f64, Colour),
@@ -33,7 +34,7 @@ pub(super) enum Shape {
 /// A line of text.
 #[derive(Debug)]
 pub(super) struct Text {
-    /// Of its begin, middle or end, as `hold` says, on the line that letters stand on.
+    /// Position of its start, middle or end, as `hold` determines, on the baseline.
     pub at: (f64, f64),
     pub size: f64,
     pub hold: Hold,
@@ -41,7 +42,7 @@ pub(super) struct Text {
     pub text: String,
 }
 
-/// Where a text is held.
+/// Anchor of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hold {
     Begin,
@@ -49,7 +50,7 @@ pub(super) enum Hold {
     End,
 }
 
-/// Widths of the letters from the blank to the tilde in DejaVu Sans, in 1/2048 of the size (its table `hmtx`).
+/// Widths of the characters from space to tilde in DejaVu Sans, in 1/2048 of the size (its table `hmtx`).
 const ADVANCES: [u16; 95] = [
     651, 821, 942, 1716, 1303, 1946, 1597, 563, 799, 799, 1024, 1716, 651, 739, 651, 690, //
     1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 690, 690, 1716, 1716, 1716, 1087, //
@@ -60,21 +61,21 @@ const ADVANCES: [u16; 95] = [
 ];
 /// Unit of the table.
 const UNITS: f64 = 2048.0;
-/// Width of all other letters, in sizes: that of the widest scripts.
+/// Width of all other characters, as a multiple of the size: that of the widest scripts.
 const OTHERS: f64 = 1.0;
 
-/// Width of a text in DejaVu Sans; too wide rather than too narrow for letters beyond ASCII.
+/// Width of a text in DejaVu Sans. Characters beyond ASCII are rather too wide than too narrow.
 pub(super) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().map(advance).sum::<f64>() * size
 }
 
-/// From the begin of a letter to that of the next, in sizes.
+/// Advance width of a character, as a multiple of the size.
 fn advance(letter: char) -> f64 {
     let index = u32::from(letter).checked_sub(u32::from(' ')).and_then(|index| usize::try_from(index).ok());
     index.and_then(|index| ADVANCES.get(index)).map_or(OTHERS, |advance| f64::from(*advance) / UNITS)
 }
 
-/// As much of a text as has room, with a mark where something is missing.
+/// Truncates a text to the available width, with a mark at the end.
 pub(super) fn cut(text: &str, size: f64, room: f64) -> String {
     if text_width(text, size) <= room {
         return text.to_owned();
@@ -88,7 +89,7 @@ pub(super) fn cut(text: &str, size: f64, room: f64) -> String {
     text.chars().take_while(fits).collect::<String>().trim_end().to_owned() + "…"
 }
 
-/// A text in at most so many lines, broken between words; what does not fit the last one is cut off.
+/// Wraps a text between words into at most `most` lines. The last line is truncated.
 pub(super) fn wrapped(text: &str, size: f64, room: f64, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -103,7 +104,7 @@ pub(super) fn wrapped(text: &str, size: f64, room: f64, most: usize) -> Vec<Stri
     lines.into_iter().map(|line| cut(&line, size, room)).collect()
 }
 
-/// The typeface that places are computed for, and others of the same width or narrower.
+/// The typeface that positions are computed for, and others of the same width or narrower.
 const FONTS: &str = "DejaVu Sans, Verdana, Bitstream Vera Sans, Helvetica Neue, Arial, sans-serif";
 
 pub(super) fn svg(drawing: &Drawing, ground: Ground) -> String {
@@ -143,7 +144,7 @@ fn element(shape: &Shape, ground: Ground) -> String {
     }
 }
 
-/// Two decimals are more than anybody sees, and the same on every machine.
+/// Two decimals are enough for display, and identical on every machine.
 fn short(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,4 +1,4 @@
-//! The page and the catalogue say the same, the page names thresholds as they are, and nothing of Markdown reaches a terminal.
+//! The page and the catalogue agree, the page has the right thresholds, and no Markdown reaches a terminal.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use model::Subject;
 
 use super::*;
 
-/// What each section has, in this order.
+/// Parts of each section, in this order.
 const LABELS: [&str; 4] = ["**Seen.**", "**Why.**", "**What to do.**", "**Threshold.**"];
 
 #[test]
@@ -37,7 +37,7 @@ fn subjects_are_the_headings_of_the_page_in_its_order() {
     assert_eq!(of_checks, subjects);
 }
 
-/// The `const` items of a crate's sources: name and value, as they are written.
+/// The `const` items of a crate's sources: name and value, as written.
 fn constants(folder: &Path, into: &mut Vec<(String, String)>) {
     for entry in fs::read_dir(folder).expect("sources").flatten() {
         if entry.path().is_dir() {
@@ -57,14 +57,14 @@ fn constants(folder: &Path, into: &mut Vec<(String, String)>) {
 fn thresholds_are_told_as_they_are() {
     let mut known = Vec::new();
     let crates = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    // Which blocks are dropped is decided while the run goes on, by the lab.
+    // The lab decides during the run which blocks are dropped.
     ["analysis/src", "lab/src"].iter().for_each(|folder| constants(&crates.join(folder), &mut known));
     let mut told = 0;
     for code in PAGE.split('`').skip(1).step_by(2) {
         let Some((name, value)) = code.split_once(" = ") else { continue };
         let truths: Vec<&str> =
             known.iter().filter(|(known, _)| known == name).map(|(_, truth)| truth.as_str()).collect();
-        // Two crates may have constants of one name.
+        // Two crates may have constants with the same name.
         assert!(
             truths.is_empty() || truths.contains(&value),
             "docs/validity.md has {code}, and it is {truths:?}"

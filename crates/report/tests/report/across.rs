@@ -1,4 +1,4 @@
-//! Two records side by side as they are read: figures where they may stand there, and what forbids them.
+//! Comparison of two records as text: figures if they may be shown, and the reasons otherwise.
 
 use analysis::across;
 use proofload_report::Compared;
@@ -6,7 +6,7 @@ use record::Record;
 
 use crate::records::{kept, slices};
 
-/// The kept record as two runs, the later with windows so many times as long for the same requests.
+/// The stored record as two runs, the later one with windows of a multiple length for the same requests.
 fn runs(times: u64) -> (Record, Record) {
     let (mut before, mut after) = (kept(), kept());
     (before.directory, after.directory) = ("records/monday".into(), "records/tuesday".into());

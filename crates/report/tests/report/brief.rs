@@ -1,4 +1,4 @@
-//! The first screen of a run, word for word, of a record that is kept in the repository and of others made of it.
+//! Snapshots of the first screen of a run, for a record in the repository and for variations of it.
 
 use analysis::conclude;
 use plan::{Comparison, Metric};

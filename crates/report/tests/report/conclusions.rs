@@ -1,4 +1,5 @@
-//! That all of a conclusion reaches whoever reads the report: effects, the copy, assumptions, several metrics, the stop rules.
+//! All parts of a conclusion are in the report: effects, the copy, assumptions, several metrics, the stopping
+//! rules.
 
 use analysis::conclude;
 use plan::{LookRule, Metric};

@@ -1,4 +1,4 @@
-//! What other programs get as CSV of a record that is kept in the repository.
+//! CSV of a record in the repository, as other programs read it.
 
 use proofload_report::{Measured, Report};
 use record::Record;

@@ -1,4 +1,4 @@
-//! What people read of an audit: the published studies on 80 columns.
+//! Text of an audit: the published studies on 80 columns.
 
 use std::path::PathBuf;
 

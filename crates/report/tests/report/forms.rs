@@ -1,4 +1,4 @@
-//! What people read, word for word, of a record that is kept in the repository.
+//! Snapshots of all forms of a record in the repository.
 
 use analysis::conclude;
 use plan::Metric;
@@ -40,7 +40,7 @@ fn json_of_a_latency_experiment_has_its_rate_and_response_times_and_no_closed_lo
     let (p50, band) = (&quantiles[0], &quantiles[0]["band_us"]);
     assert_eq!((&p50["percent"], &quantiles[3]["percent"]), (&50.0.into(), &99.0.into()));
     assert!(number(&band["low"]) < number(&p50["us"]) && number(&p50["us"]) < number(&band["high"]), "{p50}");
-    // More than one in a hundred got no answer: nothing bounds p99 from above, in any draw.
+    // More than one in a hundred got no response: p99 has no upper bound in any resample.
     assert_eq!(quantiles[3]["band_us"]["high"], serde_json::Value::Null);
 }
 

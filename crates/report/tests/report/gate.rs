@@ -1,4 +1,4 @@
-//! What people and programs read of a gate, word for word.
+//! Snapshots of a gate's output for people and programs.
 
 use analysis::{conclude, gated};
 use plan::GateEntry;
@@ -16,7 +16,7 @@ fn entries(limits: &[(&str, Option<u32>)]) -> Vec<GateEntry> {
     limits.iter().map(entry).collect()
 }
 
-/// Limits of which each ruling has some, with a candidate whose name is hostile.
+/// Limits with each kind of ruling, and a candidate with a hostile name.
 const LIMITS: [(&str, Option<u32>); 6] = [
     ("throughput > -3%", Some(20)),
     ("throughput > +200%", Some(21)),
@@ -43,7 +43,7 @@ fn text(record: &Record, limits: &[(&str, Option<u32>)], allow_open: bool) -> St
 fn texts_are_as_they_were() {
     let unfinished = Record { ended: None, ..kept() };
     let open = [("cpu_per_request < -20%", None), ("peak_memory < 300MB", None)];
-    // What has no interval was not measured, and of a damaged record nobody knows what was.
+    // A figure without an interval was not measured, and the measurements of a damaged record are unknown.
     let damaged = Record { damage: vec!["a line was changed".to_owned()], ..kept() };
     for kept in [text(&kept(), &open, true), text(&damaged, &open[..1], true)] {
         assert!(kept.contains("lets nothing pass"), "{kept}");

@@ -1,4 +1,4 @@
-//! Records over time as they are read: lists and trends that fit, with what came of each record.
+//! Records over time as text: lists and trends that fit the width, with the result of each record.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,8 @@ use record::EndReason;
 
 use crate::fits;
 
-/// The kept record's, as if made on that day; all its ratios and figures of the candidate so many times as large.
+/// Essentials of the stored record as if made on that day, with all ratios and figures of the candidate
+/// multiplied.
 fn essentials(day: u32, times: f64) -> Essentials {
     static KEPT: LazyLock<Essentials> = LazyLock::new(|| {
         let record = crate::records::kept();
@@ -31,7 +32,7 @@ fn essentials(day: u32, times: f64) -> Essentials {
     made
 }
 
-/// What a list may hold, the newest first.
+/// Contents of a list, the newest first.
 fn listed() -> Vec<(String, Result<Essentials, String>, bool)> {
     let mut void = essentials(3, 1.0);
     void.compared.iter_mut().for_each(|one| (one.outcome, one.estimate) = (Some(Outcome::Invalid), None));

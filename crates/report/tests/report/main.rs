@@ -1,4 +1,4 @@
-//! Reports as people and programs read them.
+//! Reports for people and programs.
 
 use proofload_report::{Document, Report, text};
 use textwrap::core::display_width;

@@ -1,4 +1,5 @@
-//! The report page as a file that people open: it runs nothing but its own script, loads nothing, stays small, and says what is missing.
+//! The report page as a file: it runs only its own script, loads nothing, stays small, and mentions missing
+//! parts.
 
 use std::fs;
 use std::path::Path;
@@ -48,7 +49,7 @@ fn a_name_that_is_markup_does_nothing() {
         for part in ['\u{2028}', '\u{202e}', '\u{0}', '\u{9b}'] {
             assert!(!page.contains(part) || TEMPLATE.contains(part), "{part:?} came through");
         }
-        // Names stay what they are, but for what misleads.
+        // Names are unchanged except for misleading characters.
         let misleads =
             |c: char| c.is_control() || matches!(c, '\u{200d}' | '\u{202e}' | '\u{2028}' | '\u{2029}');
         let shown: String = name.chars().map(|c| if misleads(c) { '\u{fffd}' } else { c }).collect();
@@ -60,7 +61,8 @@ fn a_name_that_is_markup_does_nothing() {
 
 #[test]
 fn the_policy_lets_run_the_page_s_own_script_and_nothing_else() {
-    // A browser hashes what it reads, in which every line ends in one way; and nothing may change it on its way through a terminal.
+    // A browser hashes the text it reads, in which every line ends in the same way. Control characters could
+    // be changed on the way through a terminal.
     assert!(!TEMPLATE.contains(|c: char| c.is_control() && c != '\n' && c != '\t'), "a control character");
     let page = page(&kept());
     let policy = between(&page, "http-equiv=\"Content-Security-Policy\" content=\"", "\"");
@@ -76,7 +78,7 @@ fn the_policy_lets_run_the_page_s_own_script_and_nothing_else() {
         assert!(policy.contains(part), "{policy}");
     }
     assert!(!["unsafe", "http", "*"].iter().any(|part| policy.contains(part)), "{policy}");
-    // Nor does the page refer to anything outside of itself. Namespaces of SVG and MathML are names, not addresses.
+    // The page does not refer to external resources. Namespaces of SVG and MathML are names, not addresses.
     let page = page.replace("http://www.w3.org/", "");
     for part in ["http://", "https://", "//cdn", " src=\"", "@import", "<link", "sourceMappingURL"] {
         assert!(!page.contains(part), "{part} is in the page");
@@ -125,7 +127,7 @@ fn the_command_that_repeats_a_run_can_be_typed() {
     }
     record.header.budget_typed = true;
     assert!(data(&record).repeat.contains(" --budget "));
-    // What was typed beside the file and changed the run; a limit of the file has its line.
+    // Flags beside the file that changed the run. A limit of the file has its line.
     let limit = |text: &str, line| GateEntry { limit: plan::limit(text).expect("a limit"), of: None, line };
     record.header.plan.gate = vec![limit("failed < 1%", Some(3)), limit("throughput > -3%", None)];
     record.header.plan.design.explain = true;
@@ -172,7 +174,8 @@ fn two_factors_have_their_means_over_trials_and_over_the_others() {
     let grid = of.filter(|of| (of.across.0.as_str(), of.lines.0.as_str(), of.metric.as_str()) == names);
     let values = grid.map(|grid| &grid.values).next().expect("it is there");
     let value = |line: usize, across: usize| values[line][across].expect("a value");
-    // What the tests' records plant: ×1.4, ×0.7, and ×1.1 of both together; the copy of the baseline is not in it.
+    // Effects planted in the tests' records: ×1.4, ×0.7, and ×1.1 of both together. The copy of the baseline
+    // is not included.
     for (seen, planted) in [
         (value(0, 1) / value(0, 0), 1.4),
         (value(1, 1) / value(1, 0), 1.4 * 1.1),
@@ -196,7 +199,7 @@ fn captures_are_told_as_in_the_other_forms() {
     assert_eq!(why.flame_page.as_deref(), Some("flame.html"));
 }
 
-/// The kept record, cut off inside of an event, so many blocks in.
+/// The stored record, truncated within an event.
 fn broken_off(bytes_kept: impl Fn(&str) -> usize) -> Record {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
     let folder = tempfile::tempdir().expect("a folder");

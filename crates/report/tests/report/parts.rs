@@ -1,4 +1,4 @@
-//! Variants taken apart, word for word: what each service cost, what came of each request, and what stands where a variant never
+//! Snapshots of breakdowns: the cost of each service, the results of each request, and a variant that never
 //! succeeded.
 
 use analysis::conclude;
@@ -8,7 +8,8 @@ use record::{EndpointCounts, Record, ServiceStarted, ServiceUse};
 
 use crate::records::{as_json, as_markdown, as_text, kept, part, slices};
 
-/// The kept record as if level-1 had a proxy of two workers before the service, and a third process that deals them their connections.
+/// The stored record as if level-1 had a proxy of two workers before the service, and a third process that
+/// distributes connections to them.
 fn with_proxy() -> Record {
     let mut record = kept();
     for trial in record.blocks.iter_mut().flat_map(|block| &mut block.trials) {
@@ -66,7 +67,7 @@ fn what_a_candidate_adds_is_told_in_its_unit_beside_the_ratio() {
     assert_eq!(as_json(&record)["comparisons"][0]["difference"]["unit"], "us");
 }
 
-/// As if each slice had been of two requests.
+/// As if each slice had two requests.
 fn mixed() -> Record {
     let mut record = kept();
     let request = |name: &str, weight| Request {

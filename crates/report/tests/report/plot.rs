@@ -1,4 +1,4 @@
-//! The verdict plot: what it shows, of sound, void and hostile records.
+//! The verdict plot of valid, void and hostile records.
 
 use analysis::conclude;
 use proofload_report::plot::{Ground, Plot};

@@ -1,4 +1,4 @@
-//! Records for what the tests read: the one that is kept in the repository, and others made of it.
+//! Test records: the stored one, and variations of it.
 
 use std::path::Path;
 
@@ -10,16 +10,16 @@ use record::{EndReason, Ended, OpenLoop, RateChosen, Record, Slice, Trial};
 use serde_json::Value;
 use stats::Latencies;
 
-/// The kept record: two variants, ten blocks.
+/// The stored record: two variants, ten blocks.
 pub fn kept() -> Record {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
     let mut record = record::open(path).expect("the kept record opens");
-    // Where it lies differs from machine to machine.
+    // Its folder differs between machines.
     record.directory = "records/simulated".into();
     record
 }
 
-/// The same after so many blocks, ended so after so many seconds.
+/// The record truncated after this number of blocks, with this end after this time.
 pub fn kept_until(blocks: usize, reason: EndReason, seconds: f64) -> Record {
     let mut record = kept();
     record.blocks.truncate(blocks);
@@ -31,13 +31,13 @@ pub fn slices(record: &mut Record) -> impl Iterator<Item = &mut Slice> {
     record.blocks.iter_mut().flat_map(|block| &mut block.trials).flat_map(|trial| &mut trial.slices)
 }
 
-/// Has a slice send so many requests, all of which succeed.
+/// Makes a slice send `ok` requests, all of which succeed.
 pub fn give(slice: &mut Slice, ok: u64) {
     let counts = &mut slice.counts;
     (counts.sent, counts.responses, counts.successful, counts.successful_in_window) = (ok, ok, ok, ok);
 }
 
-/// The kept record with failures in every slice, which void it.
+/// The stored record with failures in every slice, which void it.
 pub fn failing() -> Record {
     let mut record = kept();
     for Slice { counts, .. } in slices(&mut record) {
@@ -47,7 +47,7 @@ pub fn failing() -> Record {
     record
 }
 
-/// The kept record, every text from outside of it this one.
+/// The stored record with every external text replaced by this one.
 pub fn hostile(name: &str) -> Record {
     let mut record = kept();
     let plan = &mut record.header.plan;
@@ -66,7 +66,7 @@ pub fn hostile(name: &str) -> Record {
     record
 }
 
-/// The lines of a text from the one that contains `from` to the one before `to`; there is one.
+/// The lines of a text from the one that contains `from` to the one before `to`. There must be one.
 pub fn part(text: &str, from: &str, to: &str) -> String {
     let lines = text.lines().skip_while(|line| !line.contains(from)).take_while(|line| !line.contains(to));
     let part = lines.collect::<Vec<_>>().join("\n");
@@ -91,23 +91,23 @@ pub fn as_page(record: &Record) -> PageData {
     Measured::new(record, &conclude(record), None).page().expect("it has a page")
 }
 
-/// What the second level of each factor does to throughput; the third does nothing.
+/// Effect of each factor's second level on throughput. The third has none.
 const FACTORS: [(&str, [&str; 2], f64); 4] = [
     ("node_env", ["development", "production"], 1.4),
     ("body", ["small", "large"], 0.7),
     ("keep_alive", ["on", "off"], 1.0),
     ("workers", ["one", "two"], 1.9),
 ];
-/// What the first two do to each other.
+/// Interaction of the first two.
 const TOGETHER: f64 = 1.1;
 
-/// A full factorial of the first so many of [`FACTORS`], with a copy of the baseline, in the blocks of the kept record. From one
-/// block to the next the first factor does so much more.
+/// A full factorial of the first few [`FACTORS`], with a copy of the baseline, in the blocks of the stored
+/// record. From block to block the first factor's effect grows by `drift`.
 pub fn factorial(factors: usize, drift: f64) -> Record {
     interacting(factors, drift, TOGETHER)
 }
 
-/// The same with another factor for where the first two are both high.
+/// The same with another factor for the cell in which the first two are both high.
 pub fn interacting(factors: usize, drift: f64, both: f64) -> Record {
     let mut record = kept();
     let plan = &mut record.header.plan;
@@ -147,13 +147,13 @@ pub fn interacting(factors: usize, drift: f64, both: f64) -> Record {
     record
 }
 
-/// Up to a percent either way, without a pattern from block to block.
+/// Up to a percent in either direction, without a pattern from block to block.
 fn noise(block: u32, variant: usize) -> f64 {
     let mixed = (u64::from(block) * 97 + variant as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed >> 40) as f64 / (1_u64 << 24) as f64 - 0.5) * 0.02
 }
 
-/// A trial in which a thousand requests a slice succeed at a rate of 1.
+/// A trial in which a thousand requests in each slice succeed at a rate of 1.
 fn trial(model: &Trial, variant: usize, rate: f64) -> Trial {
     let mut trial = model.clone();
     trial.started.variant = variant;
@@ -168,7 +168,7 @@ fn trial(model: &Trial, variant: usize, rate: f64) -> Trial {
     trial
 }
 
-/// The kept record as if it had been in open loop, with response times of its own.
+/// The stored record as if it had been in open loop, with separate response times.
 pub fn in_open_loop(metric: Metric) -> Record {
     let mut record = kept();
     record.header.plan.design.metric = metric;
@@ -183,7 +183,8 @@ pub fn in_open_loop(metric: Metric) -> Record {
         }
         give(slice, 1000);
         slice.counts.body_bytes = 1_000_000;
-        // More than one in a hundred of the first variant's were given up late: its p99 is only bounded, its p90 known.
+        // More than one in a hundred requests of the first variant were given up late: its p99 is only
+        // bounded, its p90 known.
         (0..(1 - slice.variant) * 15).for_each(|_| response.censor(6_000_000));
         slice.counts.open = Some(Box::new(OpenLoop {
             rate_per_s: 1218.0,
@@ -196,7 +197,8 @@ pub fn in_open_loop(metric: Metric) -> Record {
     record
 }
 
-/// Variants of these names with one level each, all compared with the first, in so many blocks; of each trial at most so many slices.
+/// Variants with these names and one level each, all compared with the first, in this number of blocks, with
+/// at most `slices_max` slices in each trial.
 pub fn of_variants(names: &[String], blocks: u32, slices_max: usize) -> Record {
     let mut record = kept();
     let plan = &mut record.header.plan;
@@ -233,7 +235,7 @@ pub fn of_variants(names: &[String], blocks: u32, slices_max: usize) -> Record {
     record
 }
 
-/// So many variants whose names begin alike.
+/// Variants whose names begin alike.
 pub fn many_variants(variants: usize, name: &str) -> Record {
     of_variants(&(0..variants).map(|index| format!("{name}{index}")).collect::<Vec<_>>(), 10, 6)
 }

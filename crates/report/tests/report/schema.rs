@@ -1,4 +1,4 @@
-//! The kept schema is what the code says, and the JSON of every kind of record is what the schema says.
+//! The stored schema matches the code, and the JSON of every kind of record matches the schema.
 
 use analysis::conclude;
 use plan::Metric;
@@ -41,7 +41,7 @@ fn the_json_of_every_kind_of_record_is_what_the_schema_says() {
         let faults = faults(&json, &schema, &schema, "report");
         assert!(faults.is_empty(), "record {number}: {}", faults.join("\n"));
     }
-    // What is not as the schema says is found.
+    // Violations of the schema are found.
     let mut spoiled = as_json(&kept());
     (spoiled["new"], spoiled["seed"]) = (1.into(), "11".into());
     spoiled["comparisons"][0]["estimate"]["low"] = Value::Null;
@@ -51,13 +51,13 @@ fn the_json_of_every_kind_of_record_is_what_the_schema_says() {
     }
 }
 
-/// Keywords that hold, or say nothing of a value, or are looked at elsewhere.
+/// Keywords that are satisfied, or restrict nothing, or are checked elsewhere.
 const KNOWN: &str = "$schema $defs title description format default type enum const minimum maximum minItems \
     maxItems properties additionalProperties patternProperties";
 
-/// What of a value is wrong, by the keywords that schemars writes for our types, and stricter than a validator: a field that the schema does
-/// not have is a fault here, though readers must bear it. A keyword that this does not know ends the test. (The crates that validate come
-/// with thirty others.)
+/// Violations of a schema, by the keywords that schemars generates for our types, and stricter than a
+/// validator: a field that is not in the schema is an error here, though readers must accept it. An unknown
+/// keyword fails the test. (Validator crates have thirty dependencies.)
 fn faults(value: &Value, rule: &Value, root: &Value, at: &str) -> Vec<String> {
     let Some(rule) = rule.as_object() else { return Vec::new() };
     let fault = |what: String| vec![format!("{at}{what}")];
@@ -95,7 +95,7 @@ fn faults(value: &Value, rule: &Value, root: &Value, at: &str) -> Vec<String> {
         other => panic!("{at}: the keyword {other} is not known here"),
     };
     let of_field = |(name, field): (&String, &Value)| {
-        // Numbers as keys, which schemars tells as a pattern.
+        // Numbers as keys, which schemars describes as a pattern.
         let numbered = || rule.get("patternProperties")?.as_object()?.values().next();
         let others = || rule.get("additionalProperties").filter(|rule| **rule != Value::Bool(false));
         let own = rule.get("properties").and_then(|all| all.get(name));

@@ -1,4 +1,4 @@
-//! What people read of a machine: kept machines on 80 columns, with what was watched made up.
+//! Text of a machine survey: stored machines on 80 columns, with invented observations.
 
 use machine::{Asked, Busy, Facts, Granted, Spin, Storage, Texts, Watched, hazards};
 use proofload_report::{Report, Surveyed};

@@ -1,4 +1,4 @@
-//! Records of every format that ever stood: each opens whole, and says what it said when it was made.
+//! Records of every format so far: each opens completely, with the same contents as when it was made.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use record::Record;
 
 const CRATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// What a limit of a gate comes to; `None` where nothing may be judged.
+/// Ruling of a gate's limit. `None` if nothing may be judged.
 fn ruling(record: &Record, limit: &str) -> Option<Ruling> {
     let entry = GateEntry { limit: plan::limit(limit).expect(limit), of: None, line: None };
     gated(record, &conclude(record), &[entry]).ruling()
@@ -30,7 +30,7 @@ fn of_each_version_of_the_format_one_is_kept_and_its_verdict_and_gate_are_what_t
     }
 }
 
-/// Those that the page's tests are drawn from: of real services, by format 1 as it had become in a day.
+/// The records behind the page's tests: of real services, in format 1 as it was after a day.
 #[test]
 fn the_kept_runs_of_shipped_experiments_open_whole_and_say_what_they_said() {
     let folder = tempfile::tempdir().expect("a folder");

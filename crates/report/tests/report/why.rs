@@ -1,4 +1,4 @@
-//! What people read of an explanation, word for word where they read it, and that no name from outside does anything.
+//! Snapshots of an explanation in all forms. No external name has an effect on them.
 
 use analysis::conclude;
 use explain::{
@@ -28,7 +28,7 @@ fn about(value: f64, half: f64) -> Interval {
     Interval { value, low: value - half, high: value + half }
 }
 
-/// A handler that hashes, in the event loop; beside it what express and the idle loop take.
+/// A handler that hashes in the event loop, beside express and the idle loop.
 fn frames() -> Vec<Frame> {
     let express = Some(Package { name: "express".into(), version: Some("5.1.0".into()) });
     vec![
@@ -57,7 +57,7 @@ fn tree(hash: f64) -> Tree {
 
 fn subject(variant: &str, hash: f64) -> Subject {
     let (mut tree, frames) = (tree(hash), frames());
-    // What waits is in no subject's tree.
+    // Waiting is in no subject's tree.
     tree.nodes.truncate(5);
     let row = |at: usize, own: f64, total_us: f64| Row {
         frame: frames[at].clone(),
@@ -159,7 +159,7 @@ fn a_report_has_the_section_after_its_verdicts_and_says_where_to_see_more() {
     assert!(place("records/simulated/flame.html") > place("   record  "), "{said}");
     let page = markdown(&document);
     assert!(page.find("\n#### Where the time goes\n") < page.find("How it was measured"), "{page}");
-    // The reconciliation and the cause are in sight, the tables folded away.
+    // The reconciliation and the cause are visible, the tables are folded.
     assert!(page.find("explain 99 %") < page.find("<summary>Functions"), "{page}");
 }
 
@@ -187,7 +187,7 @@ fn what_moved_is_told_with_its_old_place_and_has_its_caller_where_it_costs_more(
     assert!(has(0, &["pbkdf2Sync", "node:internal/crypto/pbkdf2:66"]), "{said}");
     assert!(has(1, &["moved from", "node:internal/crypto/pbkdf2:61"]), "{said}");
     assert!(has(2, &["← checkSync", "users.js:34"]), "{said}");
-    // What costs less now is looked up where it cost more, under what it was there.
+    // A function that costs less now is found in the other profile, under its name there.
     let mut cheaper = moved;
     cheaper.subjects[0].tree.frames[3].line = 61;
     let comparison = &mut cheaper.comparisons[0];
@@ -216,7 +216,7 @@ fn names_from_outside_are_text_in_every_form() {
     let page = markdown(&section(&hostile));
     assert!(!page.contains("<img") && !page.contains('\u{1b}'), "{page}");
     let tree = &hostile.subjects[1].tree;
-    // With their colours: plain text would have lost the sequence that is looked for.
+    // With colours: plain text would lack the searched sequence.
     for document in [section(&hostile), explain::all_of(&hostile, evil), profile(evil, tree)] {
         assert!(!text(&document, 80).contains("\u{1b}[2J"), "{document:?}");
     }

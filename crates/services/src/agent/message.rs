@@ -1,7 +1,7 @@
-//! What an agent says, version 1 of the protocol: one JSON object a line. Pure.
+//! Messages of an agent, version 1 of the protocol: one JSON object per line. Pure.
 //!
-//! An agent is code in a process that we do not know. Whatever it says is checked: what cannot be read is no message, and nothing in one
-//! has a size without bound.
+//! An agent is code in an unknown process, so its messages are validated. Unreadable lines are no messages,
+//! and the size of every part is limited.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,30 +9,30 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the protocol that is spoken here.
+/// Protocol version of this module.
 const VERSION: u32 = 1;
-/// Of a text in a message, in bytes.
+/// Maximum length of a text in a message, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
-/// Of what is said about a line that is no message.
+/// Maximum length of the reason why a line is no message.
 const REASON_CHARS_MAX: usize = 200;
-/// Notes of one capture.
+/// Maximum number of notes of one capture.
 const NOTES_MAX: usize = 4;
 /// Names of versions that are kept.
 const VERSIONS: [&str; 4] = ["node", "v8", "uv", "openssl"];
 
-/// What a JavaScript thread with an agent is.
+/// Role of a JavaScript thread with an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// A process that serves alone.
     Service,
-    /// The first process of a cluster of Node.js, which deals connections to the others.
+    /// The primary process of a Node.js cluster, which distributes connections.
     Primary,
-    /// One of those.
+    /// A worker process of a cluster.
     Worker,
-    /// A worker thread of any of them.
+    /// A worker thread of any of these.
     Thread,
-    /// What only starts the service: npm, or PM2's own processes.
+    /// A process that only starts the service: npm, or PM2's own processes.
     Tool,
 }
 
@@ -42,21 +42,21 @@ impl fmt::Display for Role {
     }
 }
 
-/// A JavaScript thread with an agent that has introduced itself.
+/// A JavaScript thread whose agent has introduced itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Agent {
-    /// Its process, as the kernel tells: what the agent says of it is not looked at.
+    /// Process number as the kernel reports it. The agent's own claim is ignored.
     #[serde(skip)]
     pub pid: u32,
-    /// Its thread as Node.js numbers it: 0 is the main thread.
+    /// Thread number of Node.js: 0 is the main thread.
     #[serde(default)]
     pub thread: u32,
-    /// Its thread as the kernel numbers it, where the agent can tell.
+    /// Thread number of the kernel, if the agent knows it.
     pub thread_id: Option<u32>,
-    /// What it is.
+    /// Its role.
     pub role: Role,
-    /// Versions of Node.js and what it is made of: `node`, `v8`, `uv`, `openssl`.
+    /// Versions of Node.js and its components: `node`, `v8`, `uv`, `openssl`.
     #[serde(default)]
     pub versions: BTreeMap<String, String>,
     /// NODE_ENV as the process sees it.
@@ -70,42 +70,42 @@ pub struct Agent {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(super) enum Message {
-    /// The first one.
+    /// The first message.
     Hello {
         v: u32,
         #[serde(flatten)]
         agent: Box<Agent>,
     },
-    /// It has become something else, the primary of a cluster for example.
+    /// The role has changed, for example to the primary of a cluster.
     Role { role: Role },
-    /// What was asked for has begun. With what was set for the process by then: a service may set it itself.
+    /// The capture has started. Contains the process's settings at this time, which a service may set itself.
     Armed { id: u64, node_env: Option<String>, uv_threadpool_size: Option<String> },
-    /// It has ended, and this came of it.
+    /// The capture has ended with this result.
     Captured(Box<Captured>),
-    /// It could not be done.
+    /// The order failed.
     Failed { id: u64, reason: String },
 }
 
-/// What came of a capture, as the agent tells it.
+/// Result of a capture as the agent reports it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct Captured {
     pub id: u64,
     pub requests: Option<u64>,
-    /// Where the profile was written to.
+    /// File of the profile.
     pub file: Option<PathBuf>,
     pub counters: Option<serde_json::Value>,
-    /// What it could not do, in words.
+    /// Reasons why the agent could not do something.
     #[serde(default)]
     pub notes: Vec<String>,
 }
 
 impl Message {
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// Why it is no message, in words.
+    /// The reason why it is no message.
     pub fn parse(line: &[u8]) -> Result<Self, String> {
-        // What is wrong may be told with the agent's own words, as many as it likes.
+        // The reason may quote the agent's own text, whose length is not limited.
         let told = |error: serde_json::Error| model::text::cut(&error.to_string(), REASON_CHARS_MAX);
         let mut message: Self =
             serde_json::from_slice(line).map_err(|error| format!("no message: {}", told(error)))?;
@@ -131,7 +131,7 @@ impl Message {
         Ok(message)
     }
 
-    /// The number of the order that it is a response to.
+    /// Number of the order to which this is a response.
     pub fn order(&self) -> Option<u64> {
         match self {
             Self::Armed { id, .. } | Self::Failed { id, .. } => Some(*id),
@@ -141,7 +141,7 @@ impl Message {
     }
 }
 
-/// Cuts a text to what is kept, at a character's end.
+/// Truncates a text to the maximum length, at a character boundary.
 fn cut(text: &mut String) {
     if text.len() > TEXT_BYTES_MAX {
         model::text::cut_bytes(text, TEXT_BYTES_MAX - '…'.len_utf8());
@@ -151,10 +151,10 @@ fn cut(text: &mut String) {
 
 // NODE_OPTIONS as Node.js reads it. Pure.
 //
-// Its rules (`ParseNodeOptionsEnvVar` of Node's src/node_options.cc): a blank ends an argument, nothing else does; double quotes keep
-// blanks; within them, and only there, a backslash takes the next character as it is.
+// The rules (`ParseNodeOptionsEnvVar` of Node's src/node_options.cc): only a space ends an argument. Double
+// quotes preserve spaces. Within quotes, and only there, a backslash takes the next character literally.
 
-/// The variable that has Node.js load `file` before all else, in front of what the service's `own` says, which is kept to the letter.
+/// Value that makes Node.js load `file` before anything else. The service's `own` value follows unchanged.
 pub(super) fn with_require(file: &str, own: Option<&str>) -> String {
     let require = format!("--require {}", quoted(file));
     match own.filter(|own| !own.trim().is_empty()) {
@@ -163,7 +163,8 @@ pub(super) fn with_require(file: &str, own: Option<&str>) -> String {
     }
 }
 
-/// One argument. Without need there are no quotes: some read the variable in their own, simpler way.
+/// Quotes one argument. It is only quoted if necessary, because some programs parse the variable in a simpler
+/// way.
 fn quoted(argument: &str) -> String {
     if !argument.contains([' ', '"']) {
         return argument.to_owned();
@@ -230,9 +231,10 @@ mod tests {
             ("/tmp/a.cjs", None, "--require /tmp/a.cjs"),
             ("/tmp/a.cjs", Some(" "), "--require /tmp/a.cjs"),
             ("/tmp/a.cjs", Some("--max-old-space-size=300"), "--require /tmp/a.cjs --max-old-space-size=300"),
-            // What is wrong with it is the service's own business, as it would be without us.
+            // An error in it is the service's own, as it would be without Proofload.
             ("/tmp/a.cjs", Some("--x=\"a b"), "--require /tmp/a.cjs --x=\"a b"),
-            // Outside of quotes a backslash is a character like others; what needs them Node.js itself reads below.
+            // Outside of quotes a backslash is an ordinary character. Node.js itself reads what needs quotes
+            // below.
             ("/a\\b/c", None, "--require /a\\b/c"),
         ] {
             assert_eq!(with_require(file, own), expected);

@@ -1,4 +1,4 @@
-//! Agents that this test plays itself, over the real socket: well-behaved ones, silent ones, and some that mean harm.
+//! Agents played by the test over the real socket: well-behaved, silent, and malicious ones.
 
 use std::io::{BufRead, BufReader, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,14 +8,14 @@ use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A host to which this very process counts as one of the service's.
+/// A host that regards this process as one of the service's.
 fn host() -> AgentHost {
     let host = AgentHost::new().unwrap();
     host.belongs_to(std::os::unix::process::parent_id());
     host
 }
 
-/// One end of a talk, as an agent has it.
+/// An agent's end of the connection.
 struct Player(BufReader<UnixStream>);
 
 impl Player {
@@ -26,7 +26,7 @@ impl Player {
     }
 
     fn say(&mut self, line: &str) {
-        // Who was thrown out finds the connection closed.
+        // A rejected agent finds the connection closed.
         let _ = self.0.get_mut().write_all(format!("{line}\n").as_bytes());
     }
 
@@ -38,7 +38,7 @@ impl Player {
 
     fn hear(&mut self) -> serde_json::Value {
         let mut line = String::new();
-        // A connection that is closed before its end was read is an error, and nothing was said either way.
+        // A connection that is closed before its end was read is an error, and no message arrived.
         let _ = self.0.read_line(&mut line);
         serde_json::from_str(&line).unwrap_or_default()
     }
@@ -74,7 +74,8 @@ fn a_capture_is_where_it_was_asked_for_and_who_is_silent_or_gone_or_lies_is_miss
             (&json!("arm"), &json!("cpu"), &json!(1000))
         );
         let id = &arm["id"];
-        // The first does well, the second refuses, the third ends, the fourth names a file that is not its own, the fifth never comes back.
+        // The first succeeds, the second refuses, the third ends, the fourth names a foreign file, the fifth
+        // never responds.
         let armed = json!({ "type": "armed", "id": id, "nodeEnv": "production" });
         let failed = json!({ "type": "failed", "id": id, "reason": "too old" });
         for (at, player) in players.iter_mut().enumerate() {
@@ -132,7 +133,7 @@ fn what_means_harm_is_left_out_and_told() {
 #[test]
 fn a_process_that_is_none_of_the_services_is_not_listened_to() {
     let host = AgentHost::new().unwrap();
-    // Nobody is below this very process but its children.
+    // Only children of this process are below it.
     host.belongs_to(std::process::id());
     let mut stranger = Player::greet(&host, 0, "service");
     assert_eq!(stranger.hear(), serde_json::Value::Null, "the connection is closed");
@@ -144,7 +145,7 @@ fn a_process_that_is_none_of_the_services_is_not_listened_to() {
 fn a_listener_that_can_take_nobody_in_does_not_spin() {
     let folder = tempfile::tempdir().unwrap();
     let listener = UnixListener::bind(folder.path().join("socket")).unwrap();
-    // As without descriptors: there is always somebody, and to take them in fails.
+    // As without free descriptors: there is always a pending connection, and accepting it fails.
     rustix::net::shutdown(&listener, rustix::net::Shutdown::Both).unwrap();
     let (life, ours) = rustix::pipe::pipe().unwrap();
     let book = Bell::default();

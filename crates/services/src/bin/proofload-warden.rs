@@ -1,4 +1,4 @@
-//! A warden and nothing else: this crate's tests need a program that can be started as one.
+//! A program that is only a warden, for the tests of this crate.
 
 use std::process::ExitCode;
 

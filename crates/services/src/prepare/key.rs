@@ -1,6 +1,7 @@
-//! The key of some data: a hash of everything that it is made from, as far as the experiment says what that is.
+//! The cache key of prepared data: a hash of all its declared inputs.
 //!
-//! It reads files and changes nothing. What it must not depend on: where the checkout lies, times, owners.
+//! It reads files and changes nothing. The key must not depend on the location of the checkout, times, or
+//! owners.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,18 +16,18 @@ use sha2::{Digest as _, Sha256};
 use super::label;
 use crate::Error;
 
-/// Tells this way of hashing from later ones, which must not find what this one kept.
+/// Version of the hashing scheme. Later schemes must not find data of this one.
 const RULE: &[u8] = b"proofload prepare 1";
-/// A name whose value is a secret, whatever it is.
+/// A name whose value always counts as a secret.
 const ANY_SECRET: &str = "SECRET";
 const READ_BYTES: usize = 64 << 10;
 
-/// 64 hexadecimal digits.
+/// Returns 64 hexadecimal digits.
 ///
 /// # Errors
 /// An input that cannot be read.
 pub(super) fn key(step: &Preparation, values: &BTreeMap<String, String>) -> Result<String, Error> {
-    // The key is kept in records.
+    // The key is stored in records.
     let step = &step.masked();
     // Each field is named, so that none is forgotten.
     let Preparation {
@@ -34,11 +35,11 @@ pub(super) fn key(step: &Preparation, values: &BTreeMap<String, String>) -> Resu
         directory,
         env,
         inputs,
-        // What it is called, needs and may take makes no other data.
+        // Name, needs and limits do not change the data.
         name: _,
         space_bytes: _,
         timeout: _,
-        // Lies where the data does.
+        // The mark is stored with the data.
         mark: _,
     } = step;
     let mut parts = Parts::new();
@@ -52,7 +53,7 @@ pub(super) fn key(step: &Preparation, values: &BTreeMap<String, String>) -> Resu
     }
     for (name, value) in values {
         parts.add(name.as_bytes());
-        // By its mark, which nobody can find by trying words.
+        // Hashes the mask of the value, from which it cannot be found by trying words.
         parts.add(plan::masked(Some(ANY_SECRET), value).as_bytes());
     }
     parts.count(inputs.len());
@@ -63,13 +64,13 @@ pub(super) fn key(step: &Preparation, values: &BTreeMap<String, String>) -> Resu
         })?;
     }
     if inputs.is_empty() {
-        // Nothing else tells two experiments apart whose command is `make`.
+        // Nothing else distinguishes two experiments whose command is `make`.
         parts.add(directory.as_os_str().as_bytes());
     }
     Ok(parts.digits())
 }
 
-/// What is hashed, each part with its length before it, so that no two lists of parts look alike.
+/// The hash input. Each part is preceded by its length, so that different lists of parts differ.
 pub(crate) struct Parts(Sha256);
 
 impl Parts {
@@ -86,7 +87,7 @@ impl Parts {
         self.0.update((number as u64).to_le_bytes());
     }
 
-    /// A file, or a folder with all that is in it; where it fails, and why.
+    /// Adds a file, or a folder with everything in it. On failure returns the path and the error.
     fn entry(&mut self, path: &Path) -> Result<(), (PathBuf, io::Error)> {
         let at = |error| (path.to_owned(), error);
         let found = fs::metadata(path).map_err(at)?;
@@ -100,7 +101,7 @@ impl Parts {
         }
         let names = fs::read_dir(path).map_err(at)?.map(|entry| Ok(entry?.file_name()));
         let mut names = names.collect::<io::Result<Vec<_>>>().map_err(at)?;
-        // That of the disk is not the same everywhere.
+        // The order on disk differs between machines.
         names.sort_unstable();
         self.add(b"folder");
         self.count(names.len());
@@ -108,7 +109,7 @@ impl Parts {
             self.add(OsStr::as_bytes(name));
             let inside = path.join(name);
             match fs::read_link(&inside) {
-                // By where it points: followed, a link to a folder above would never end.
+                // Hashed by its target: following a link to a parent folder would never end.
                 Ok(target) if inside.is_dir() || !inside.exists() => {
                     self.add(b"link");
                     self.add(target.as_os_str().as_bytes());

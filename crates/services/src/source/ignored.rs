@@ -1,7 +1,8 @@
-//! Files that git does not keep and that services read, such as `.env`: copied to the checked-out commit, so that both sides are
-//! configured alike.
+//! Files that git does not keep and that services read, such as `.env`. They are copied to the checked-out
+//! commit so that both sides have the same configuration.
 //!
-//! Only names leave this module, never contents. Dependencies, builds, caches and logs are not copied: each side has its own.
+//! Only names leave this module, never contents. Dependencies, builds, caches and logs are not copied: each
+//! side has its own.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
@@ -19,31 +20,31 @@ use super::{has, refused};
 use crate::Error;
 use crate::prepare::unusable;
 
-/// Largest file that is recognised as configuration, and most of them in one folder.
+/// Maximum size of a file that is recognized as configuration, and maximum number of such files in a folder.
 const BYTES_MAX: u64 = 1 << 20;
 const FOLDER_FILES_MAX: usize = 100;
-/// Most names in a note.
+/// Maximum number of names in a note.
 const NAMED_MAX: usize = 6;
-/// What follows the worktree's name in the file that lists its copies.
+/// Follows the worktree's name in the name of the file that lists its copies.
 const COPIED: &str = ".copied";
 
-/// Names of configuration files; `*` stands for any characters.
+/// Names of configuration files. `*` stands for any characters.
 const CONFIGURATION: &str = ".env .env.* *.env .envrc .flaskenv .dev.vars *.local *.local.* *-local.* *_local.* local.* local_settings.py \
     *.pem *.key *.crt *.cer *.cert *.p12 *.pfx *.jks *.keystore *.truststore secret.* secrets.* *.secret *.secrets .secrets credentials.* \
     .credentials config.* configuration.* settings.* appsettings*.json application*.yml application*.yaml application*.properties \
     database.yml *.config *.conf *.cfg *.ini *.toml .npmrc .yarnrc .yarnrc.yml .netrc .pgpass .my.cnf service-account*.json";
-/// Those of them that nobody commits.
+/// Patterns of configuration files that are normally not committed.
 const PRIVATE: &str =
     ".env .env.* *.env .dev.vars *.local *.local.* local.settings.json *.pem *.key *.p12 *.pfx";
 /// Folders whose files are configuration.
 const FOLDERS: &str =
     "config conf .config settings cert certs certificates ssl tls keys secret secrets .secrets credentials";
-/// Files that no service reads, or that each side makes itself.
+/// Files that no service reads, or that each side generates.
 const NOISE: &str = "*.log *.log.* *.pyc *.pyo *.class *.o *.a *.so *.d *.tsbuildinfo *.map *.swp *.swo *~ *.tmp *.temp *.bak *.orig *.rej \
     *.pid *.iml *.tgz *.lcov .DS_Store Thumbs.db .eslintcache .stylelintcache .prettiercache .coverage .coverage.* *.profraw *.cpuprofile \
     *.heapsnapshot .yarn-integrity .pnp.* *.gem *.egg";
 
-/// The files of a working tree that git does not keep.
+/// Files of a working tree that git does not keep.
 #[derive(Debug, Default)]
 pub(super) struct Ignored {
     /// Files that are copied, relative to the repository's root.
@@ -53,7 +54,7 @@ pub(super) struct Ignored {
 }
 
 impl Ignored {
-    /// Finds them. `directories` are those of the services, relative to the repository's root.
+    /// Finds the files. `directories` are the services' directories, relative to the repository's root.
     pub fn find(against: &Against, building: &Building, directories: &[PathBuf]) -> Result<Ignored, Error> {
         let (files, folders) = listed(&against.repository)?;
         let recognised = match &building.copy {
@@ -62,11 +63,11 @@ impl Ignored {
                 let of_folders = folders.iter().filter(|folder| matches(FOLDERS, folder));
                 let inside = of_folders.flat_map(|folder| files_below(&against.repository, folder));
                 let is_copied = |file: &&PathBuf| is_configuration(&against.repository, file);
-                // Git may list a folder and a file in it, too.
+                // Git may list a folder and a file in it.
                 model::distinct(files.iter().filter(is_copied).cloned().chain(inside))
             }
         };
-        // A file that is in git at the commit is part of what is compared.
+        // A file in the commit is compared like the rest of the code.
         let at_commit = files_at(against)?;
         let (copied, _): (Vec<_>, Vec<_>) =
             recognised.into_iter().partition(|file| !at_commit.contains(file.as_os_str().as_bytes()));
@@ -79,7 +80,7 @@ impl Ignored {
         Ok(Ignored { copied, only_here })
     }
 
-    /// Sentences on both kinds.
+    /// Notes on both kinds of files.
     pub fn notes(&self) -> Vec<String> {
         let copied = (!self.copied.is_empty())
             .then(|| format!("copied to the other side, as git does not keep them: {}", shown(&self.copied)));
@@ -93,7 +94,7 @@ impl Ignored {
         copied.into_iter().chain(only_here).collect()
     }
 
-    /// A digest of what is copied: what was built with other contents is built again.
+    /// Digest of the copied files: a build with other contents is done again.
     pub fn contents(&self, against: &Against) -> Result<String, Error> {
         let mut parts: Vec<Vec<u8>> = Vec::new();
         for file in &self.copied {
@@ -124,7 +125,7 @@ fn contents(file: &Path) -> Result<Vec<u8>, Error> {
     })
 }
 
-/// Names, of many the first ones.
+/// The first few names.
 fn shown(files: &[PathBuf]) -> String {
     let names: Vec<String> = files.iter().take(NAMED_MAX).map(|file| file.display().to_string()).collect();
     match files.len().saturating_sub(NAMED_MAX) {
@@ -133,7 +134,8 @@ fn shown(files: &[PathBuf]) -> String {
     }
 }
 
-/// Files that git ignores, or that look like configuration and are in no commit, and folders that it ignores altogether.
+/// Returns the files that git ignores, uncommitted files that look like configuration, and fully ignored
+/// folders.
 fn listed(root: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
     let doing = "list the files that it ignores";
     let words = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"];
@@ -145,7 +147,7 @@ fn listed(root: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
     };
     let is_folder = |path: &PathBuf| root.join(path).is_dir();
     let (folders, mut files): (Vec<PathBuf>, Vec<PathBuf>) = names(&ignored).into_iter().partition(is_folder);
-    // Other new files may be part of the change that is compared.
+    // Other new files may be part of the compared change.
     let is_private = |file: &PathBuf| matches(PRIVATE, file) && is_configuration(root, file);
     files.extend(names(&untracked).into_iter().filter(is_private));
     Ok((model::distinct(files), folders))
@@ -157,7 +159,7 @@ fn is_configuration(root: &Path, file: &Path) -> bool {
     (matches(CONFIGURATION, file) || is_in_folder) && !matches(NOISE, file) && is_small()
 }
 
-/// The files below a folder of configuration; none where it has too many to be one.
+/// Files below a configuration folder. Empty if it has too many files to be one.
 fn files_below(root: &Path, folder: &Path) -> Vec<PathBuf> {
     let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -184,7 +186,7 @@ fn files_below(root: &Path, folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The files that the experiment names, folders with all that is below them.
+/// The files that the experiment names, including all files below named folders.
 fn named_files(against: &Against, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for path in paths {
@@ -214,19 +216,19 @@ fn named_files(against: &Against, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Err
     Ok(files)
 }
 
-/// Whether a file lies where services are likely to read it: in a directory of theirs, above, or below.
+/// Whether a service is likely to read a file: it is in a service's directory, above it, or below it.
 fn is_near(file: &Path, directories: &[PathBuf]) -> bool {
     let folder = file.parent().unwrap_or(Path::new(""));
     directories.iter().any(|directory| directory.starts_with(folder) || folder.starts_with(directory))
 }
 
-/// Whether a path's last part is one of these names.
+/// Whether the last part of a path matches one of these patterns.
 fn matches(names: &str, path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(OsStr::to_str) else { return false };
     names.split_whitespace().any(|pattern| fits(pattern, name))
 }
 
-/// Whether a name fits a pattern in which `*` stands for any characters.
+/// Whether a name matches a pattern in which `*` stands for any characters.
 fn fits(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(first) else { return false };
@@ -238,14 +240,14 @@ fn fits(pattern: &str, name: &str) -> bool {
     left.ends_with(last)
 }
 
-/// Copies in a worktree. Dropping removes them, so that secrets do not stay in the cache.
+/// Copies in a worktree. They are removed on drop, so that secrets do not stay in the cache.
 #[derive(Debug)]
 pub(super) struct Copies {
     worktree: PathBuf,
 }
 
 impl Copies {
-    /// Copies what the comparison needs. What a run that was killed has left is removed first.
+    /// Makes the copies. First removes copies of a run that was killed.
     pub fn make(against: &Against) -> Result<Copies, Error> {
         let copies = Copies { worktree: against.worktree.clone() };
         copies.remove();
@@ -297,13 +299,13 @@ impl Drop for Copies {
     }
 }
 
-/// A symbolic link among the folders that a file lies in: what is written behind it would be written elsewhere.
+/// Returns a symbolic link among the parent folders of a file: writing through it would write elsewhere.
 fn link_above(worktree: &Path, file: &Path) -> Option<PathBuf> {
     let folders = file.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
     folders.map(Path::to_owned).find(|folder| worktree.join(folder).is_symlink())
 }
 
-/// Writes a file that only its owner may read. What a build left there is replaced.
+/// Writes a file that only its owner may read. Replaces a file that a build left there.
 fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     if path.symlink_metadata().is_ok() {

@@ -1,7 +1,8 @@
-//! Paths in commands, variables and symbolic links: whether the commit has them, and whether each side runs its own.
+//! Paths in commands, variables and symbolic links: whether the commit has them, and whether each side runs
+//! its own code.
 //!
-//! The worst that can happen is that both sides run the same code, and come out equivalent. So what is known to be wrong is an
-//! error, and what is only not known to git a note.
+//! The worst case is that both sides run the same code and are judged equivalent. So a path that is certainly
+//! wrong is an error, and a path that git does not know is a note.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -16,17 +17,17 @@ use crate::command::{executable, search_path};
 /// The placeholder by which a command may name its own directory.
 const DIRECTORY: &str = "{directory}/";
 
-/// What is built at the commit.
+/// Artifacts that are built at the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Built {
     Nothing,
-    /// What lock files name.
+    /// Packages of lock files.
     Packages,
-    /// By a command of the user's, which may make any file.
+    /// Output of a user's command, which may create any file.
     ByCommand,
 }
 
-/// Judges every command and variable of a plan.
+/// Checks every command and variable of a plan.
 pub(super) fn judge(
     plan: &Plan,
     against: &Against,
@@ -47,7 +48,8 @@ pub(super) fn judge(
     Ok(())
 }
 
-/// Refuses a commit with symbolic links that lead back into the working tree: the checked-out commit would run its code.
+/// Rejects a commit with symbolic links that point back into the working tree: the checked-out commit would
+/// run its code.
 pub(super) fn check_links(against: &Against) -> Result<(), Error> {
     let listed = ask(&against.repository, &["ls-tree", "-r", "-z", "--full-tree", &against.commit])?
         .or_fail("list the files of the commit")?;
@@ -56,7 +58,7 @@ pub(super) fn check_links(against: &Against) -> Result<(), Error> {
         let Some((object, link)) = text.split_once('\t') else { continue };
         let object = object.rsplit(' ').next().unwrap_or_default();
         let target = path(&ask_about(&against.repository, &["cat-file", "blob"], object)?.out);
-        // A relative target stays in the checked-out commit, or leads out of both in the same way.
+        // A relative target stays in the checked-out commit, or leaves both trees in the same way.
         if !target.is_absolute() || !is_within(&target, &against.repository) {
             continue;
         }
@@ -72,7 +74,7 @@ pub(super) fn check_links(against: &Against) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a path leads into a folder, by its text or by way of symbolic links.
+/// Whether a path is inside a folder, by its text or through symbolic links.
 fn is_within(path: &Path, folder: &Path) -> bool {
     path.starts_with(folder) || path.canonicalize().is_ok_and(|real| real.starts_with(folder))
 }
@@ -80,19 +82,20 @@ fn is_within(path: &Path, folder: &Path) -> bool {
 /// A path of the working tree that a service is started with.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Named {
-    /// Where it stands, such as `services.api.command`.
+    /// Where the path is written, such as `services.api.command`.
     what: String,
     /// The path as it is written.
     word: String,
-    /// As it is written, relative to the repository's root; symbolic links are not followed.
+    /// The written path relative to the repository's root. Symbolic links are not followed.
     written: PathBuf,
-    /// Where that leads, relative to the repository's root.
+    /// The resolved path relative to the repository's root.
     inside: PathBuf,
 }
 
 fn named((service, started): (&Service, &Command), root: &Path) -> Vec<Named> {
     let command = started.command.iter().enumerate();
-    // A program without a slash is looked for in PATH, where folders of the working tree may be: `node_modules/.bin`, or that of a venv.
+    // A program without a slash is looked up in PATH, which may contain folders of the working tree:
+    // `node_modules/.bin`, or the folder of a venv.
     let path = search_path(started.env.get("PATH"));
     let in_path = started.command.first().filter(|word| !word.contains('/')).and_then(|word| {
         let files = std::env::split_paths(&path).map(|folder| started.directory.join(folder).join(word));
@@ -105,7 +108,8 @@ fn named((service, started): (&Service, &Command), root: &Path) -> Vec<Named> {
     let mut all = Vec::new();
     for (what, text, is_word) in words.chain(env) {
         for candidate in paths_in(text) {
-            // A variable may well have the name of a file that it does not mean; a whole word of a command is one.
+            // A variable may have the same value as a file name by accident. A whole word of a command is a
+            // path.
             let is_meant = candidate.starts_with('/')
                 || is_word && candidate == text
                 || candidate.starts_with("./")
@@ -118,8 +122,8 @@ fn named((service, started): (&Service, &Command), root: &Path) -> Vec<Named> {
     all
 }
 
-/// The parts of a text that may be paths: the whole text, and what follows a `=`, a blank, a quote, a comma, a colon or `file://` in it, and
-/// an absolute path behind the letter of a flag, as in `-I/usr/include`.
+/// Parts of a text that may be paths: the whole text, each part after a `=`, space, quote, comma, colon or
+/// `file://`, and an absolute path after a flag's letter, as in `-I/usr/include`.
 fn paths_in(text: &str) -> Vec<&str> {
     const ENDS: [char; 12] = ['=', ' ', '\t', '\n', '"', '\'', ',', ':', ';', '(', ')', '@'];
     let whole = (!text.starts_with('-')).then_some(text);
@@ -128,7 +132,7 @@ fn paths_in(text: &str) -> Vec<&str> {
     let flags = words.filter(|word| word.starts_with('-'));
     let behind_flags = flags.filter_map(|part| Some(&part[part.find('/')?..]));
     let parts = parts.filter(|part| !part.starts_with('-'));
-    // `file:///x` leaves `///x` behind the colon.
+    // `file:///x` leaves `///x` after the colon.
     let plain = |part: &'_ str| -> usize { part.len() - part.trim_start_matches('/').len() };
     let parts = parts.map(|part| &part[plain(part).saturating_sub(1)..]);
     let mut all: Vec<&str> = whole.into_iter().chain(parts).chain(behind_flags).collect();
@@ -137,7 +141,7 @@ fn paths_in(text: &str) -> Vec<&str> {
 }
 
 impl Named {
-    /// `None` where the word names nothing in the repository.
+    /// Returns `None` if the word names nothing in the repository.
     fn of(directory: &Path, root: &Path, (what, word): (String, &str)) -> Option<Named> {
         let path = word.strip_prefix(DIRECTORY).unwrap_or(word);
         if path.is_empty() || path.contains('{') {
@@ -147,9 +151,9 @@ impl Named {
         let real = joined.canonicalize().ok()?;
         let lexical = plain(&joined);
         let written = lexical.strip_prefix(root).ok();
-        // A link in the repository may lead out of it.
+        // A link in the repository may point out of it.
         let inside = real.strip_prefix(root).ok().or(written)?;
-        // A relative path to the directory itself is each side's own.
+        // A relative path to the directory itself belongs to each side.
         if inside.as_os_str().is_empty() && !Path::new(word).is_absolute() {
             return None;
         }
@@ -157,7 +161,7 @@ impl Named {
         Some(Named { what, word: word.to_owned(), written, inside: inside.to_owned() })
     }
 
-    /// A note, where there is something to know.
+    /// Returns a note if there is something to report.
     fn judge(&self, against: &Against, built: Built) -> Result<Option<String>, Error> {
         let Named { what, word, inside, .. } = self;
         let name = against.baseline();
@@ -188,7 +192,7 @@ impl Named {
         }))
     }
 
-    /// Whether the path as it is written leads somewhere at the commit: an untracked symbolic link is not there.
+    /// Whether the written path exists at the commit. An untracked symbolic link does not.
     fn is_reached(&self, against: &Against) -> Result<bool, Error> {
         if self.written == self.inside {
             return Ok(true);
@@ -202,7 +206,7 @@ impl Named {
     }
 }
 
-/// The same path without `.` and `..`, as far as its text shows.
+/// The same path without `.` and `..`, resolved by text only.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,6 +1,7 @@
-//! A commit checked out in the cache: made once, found again while it is as it was made, removed when others were used since.
+//! A commit checked out in the cache: created once, reused while unchanged, removed when other commits have
+//! been used since.
 //!
-//! It knows what was built only by its mark.
+//! It knows a build only by its mark.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,39 +18,40 @@ use crate::source::ignored::Copies;
 use crate::source::{Source, refused};
 use crate::{Cache, Error, Preparing};
 
-/// The folder of worktrees in the cache's.
+/// Subfolder of the cache for worktrees.
 const FOLDER: &str = "worktrees";
-/// So many stay, those that were used last.
+/// Maximum number of worktrees kept, the most recently used ones.
 const KEPT_MAX: usize = 5;
-/// What follows the key in the name of a mark.
+/// Follows the key in the name of a mark.
 const BUILT: &str = ".built-";
 const OWNER: &str = ".json";
 const KEY_DIGITS: usize = 12;
 
-/// A worktree in use: nobody else changes or removes it until this is dropped.
+/// A worktree in use. No other process changes or removes it until this value is dropped.
 #[derive(Debug)]
 pub struct Worktree {
-    /// Its root.
+    /// Root of the worktree.
     pub path: PathBuf,
-    /// Whether it was checked out just now; otherwise it was found.
+    /// Whether it was checked out by this call, and not found in the cache.
     pub made: bool,
-    /// Files copied into it, removed again before the lock.
+    /// Files copied into it. They are removed before the lock is released.
     _copies: Copies,
     _lock: Lock,
 }
 
-/// Where worktrees are kept.
+/// Folder of all worktrees.
 pub(super) fn folder(cache: &Cache) -> PathBuf {
     cache.folder.join(FOLDER)
 }
 
-/// Name of the folder of a commit of a repository: it begins with the commit, for whoever looks at a path.
+/// Folder name for a commit of a repository. It begins with the commit, so that paths are readable.
 pub(super) fn key(repository: &Path, commit: &str) -> String {
     let hash = hash(&[repository.as_os_str().as_encoded_bytes(), commit.as_bytes()]);
     format!("{}-{hash}", commit.get(..KEY_DIGITS).unwrap_or(commit))
 }
 
-/// The file that tells that a command ended well in a directory of a worktree, with copied files of these `contents`.
+/// The file that marks a command as successful in a directory of a worktree, with copied files of these
+/// `contents`.
 pub(super) fn mark(worktree: &Path, directory: &Path, (command, contents): (&[String], &str)) -> PathBuf {
     let words = command.iter().map(|word| word.as_bytes());
     let first = [directory.as_os_str().as_encoded_bytes(), contents.as_bytes()];
@@ -57,7 +59,7 @@ pub(super) fn mark(worktree: &Path, directory: &Path, (command, contents): (&[St
     beside(worktree, &format!("{BUILT}{}", hash(&parts)))
 }
 
-/// Digits enough to tell apart what is kept side by side.
+/// A hash with enough digits to distinguish entries that are kept side by side.
 pub(super) fn hash(parts: &[&[u8]]) -> String {
     let mut hash = Parts::new();
     parts.iter().for_each(|part| hash.add(part));
@@ -71,10 +73,11 @@ pub(super) fn beside(worktree: &Path, end: &str) -> PathBuf {
 }
 
 impl Source {
-    /// Finds the worktree or makes it, and removes others that nobody has used for long. `watch` hears what takes time.
+    /// Finds or creates the worktree, and removes others that were not used for long. `watch` receives the
+    /// progress.
     ///
     /// # Errors
-    /// Where git cannot, or the cache cannot be written.
+    /// If git fails, or the cache cannot be written.
     pub fn check_out(&self, cache: &Cache, watch: &mut dyn FnMut(Preparing)) -> Result<Worktree, Error> {
         cache.create()?;
         let cache = Cache { folder: folder(cache) };
@@ -89,7 +92,7 @@ impl Source {
             discard(&self.against.repository, &path);
             self.add()?;
         } else if self.builds.iter().any(|step| step.mark.as_ref().is_some_and(|mark| !mark.is_file())) {
-            // Nobody knows what a build left that failed, or another one.
+            // A failed or different build may have left anything.
             self.clean()?;
         }
         self.sign()?;
@@ -98,13 +101,13 @@ impl Source {
         Ok(Worktree { path, made, _copies: copies, _lock: lock })
     }
 
-    /// Whether it is there as git checked it out, whatever has been built in it.
+    /// Whether the worktree is as git checked it out, regardless of builds in it.
     fn is_whole(&self) -> Result<bool, Error> {
         let path = &self.against.worktree;
         if !path.is_dir() {
             return Ok(false);
         }
-        // Of a folder that is none of git's any more another repository around it would answer.
+        // If the folder is no worktree any more, a repository around it would answer.
         let root = ask(path, &["rev-parse", "--show-toplevel"])?;
         let commit = ask(path, &["rev-parse", "--verify", "HEAD"])?;
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -116,11 +119,15 @@ impl Source {
         Ok(changed.is_yes && changed.out.is_empty())
     }
 
-    /// Also where git remembers one there that somebody has deleted.
+    /// Creates the worktree, also if git still has a deleted one registered at its path. The files are
+    /// checked out by a command that runs in the worktree: settings may apply to worktrees only
+    /// (`includeIf`), and a list of the repository's settings does not contain these.
     fn add(&self) -> Result<Said, Error> {
         let (repository, path) = (&self.against.repository, &self.against.worktree);
         let end = [path.as_os_str(), self.against.commit.as_ref()];
-        let said = change(repository, &["worktree", "add", "--force", "--detach"], &end);
+        let added = change(repository, &["worktree", "add", "--force", "--detach", "--no-checkout"], &end)
+            .and_then(|said| said.or_fail(format!("make a worktree of {}", self.against.baseline())));
+        let said = added.and_then(|_| change(path, &["reset", "--hard", "--quiet"], &[]));
         let checked_out = said.and_then(|said| match said.filter() {
             Some(filter) => Err(refused(
                 format!("{} cannot be checked out: {}", self.against.baseline(), said.words()),
@@ -143,13 +150,13 @@ impl Source {
 
     fn sign(&self) -> Result<(), Error> {
         let path = beside(&self.against.worktree, OWNER);
-        // Without it, where its path is not UTF-8, git is asked in the worktree itself.
+        // Without this entry, if the path is not UTF-8, git is run in the worktree itself.
         let owner = json!({ "repository": self.against.repository.to_str() });
         write_whole(&path, owner.to_string().as_bytes()).map_err(|error| unusable(&path, &error))
     }
 }
 
-/// An error if something is mounted in a worktree: to remove files there would remove what is not ours.
+/// Returns an error if something is mounted in a worktree: removing files there would remove foreign files.
 fn unmounted(worktree: &Path) -> Result<(), Error> {
     let Some(mount) = mounted_in(worktree) else { return Ok(()) };
     let (worktree, mount) = (worktree.display(), mount.display());
@@ -157,14 +164,14 @@ fn unmounted(worktree: &Path) -> Result<(), Error> {
     Err(error.help("unmount it (umount)"))
 }
 
-/// Removes a worktree with all that stands beside it; what cannot be removed is only space, or in the way of the next.
+/// Removes a worktree with all files beside it. Leftovers only take space, or block the next worktree.
 fn discard(repository: &Path, path: &Path) {
     if unmounted(path).is_err() {
         return;
     }
     remove_marks(path);
     if path.exists() {
-        // Git forgets it; of one that it does not know the files are still there.
+        // Git unregisters it. If git does not know it, the files are still there.
         let _ = change(repository, &["worktree", "remove", "--force", "--force"], &[path.as_os_str()]);
         let _ = fs::remove_dir_all(path);
     }
@@ -181,7 +188,7 @@ fn remove_marks(worktree: &Path) {
     }
 }
 
-/// Removes those that were not used for longest, where nobody uses them now.
+/// Removes the least recently used worktrees that are not in use.
 fn remove_old(cache: &Cache) {
     let entries = fs::read_dir(&cache.folder).into_iter().flatten().flatten();
     let entries = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(OWNER));
@@ -198,40 +205,40 @@ fn remove_old(cache: &Cache) {
     }
 }
 
-// Running git (see `machine::git`): for how long, and what its failure means.
+// Timeouts of git (see `machine::git`) and the meaning of its failures.
 
-/// Longest wait for an answer, and for a commit to be checked out, which takes minutes where it is large.
+/// Timeout for an answer, and for checking out a commit, which takes minutes in a large repository.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
 const CHANGE_PATIENCE: Duration = Duration::from_secs(30 * 60);
 
-/// What git says to those that it does not trust.
+/// Messages of git about owners that it does not trust.
 const DISTRUST: [&str; 2] = ["dubious ownership", "unsafe repository"];
-/// What it says where it would have to fetch something.
+/// Messages of git when it would have to fetch something.
 const INCOMPLETE: [&str; 2] = ["from promisor remote", "lazy fetching disabled"];
-/// What it says where it does not know a flag that its settings are listed with.
+/// Message of git when it does not know a flag for listing its settings.
 const OLD: [&str; 1] = ["unknown option `show-scope'"];
 
-/// What git said.
+/// Result of a git command.
 #[derive(Debug)]
 pub(super) struct Said {
-    /// Whether it ended well, which is a yes.
+    /// Whether the command succeeded, which means yes for a question.
     pub is_yes: bool,
     pub out: Vec<u8>,
     err: String,
 }
 
-/// Asks git in a directory something of words alone, whatever comes of it.
+/// Runs a query that has only words as arguments. A failure of the command is not an error.
 pub(super) fn ask(directory: &Path, words: &[&str]) -> Result<Said, Error> {
     run((ANSWER_PATIENCE, Filters::Skipped), directory, words, &[])
 }
 
-/// Asks about a path or an object.
+/// Runs a query about a path or an object.
 pub(super) fn ask_about(directory: &Path, words: &[&str], of: impl AsRef<OsStr>) -> Result<Said, Error> {
     run((ANSWER_PATIENCE, Filters::Skipped), directory, words, &[of.as_ref()])
 }
 
-/// Runs a command that changes something, whatever comes of it. Files that need a filter of the repository's own are not checked out without
-/// it: a service would read something else than is in the working tree.
+/// Runs a command that changes something. Files that need a filter of the repository are not checked out
+/// without it: a service would read something else than is in the working tree.
 fn change(directory: &Path, words: &[&str], end: &[&OsStr]) -> Result<Said, Error> {
     run((CHANGE_PATIENCE, Filters::Required), directory, words, end)
 }
@@ -249,7 +256,7 @@ fn run(
             let (seconds, directory) = (patience.as_secs(), directory.display());
             return Err(Error::new(format!("{directory}: git did not end within {seconds} s")));
         }
-        // It was started, and does not even read its settings.
+        // It was started, and fails on reading its settings.
         Err(error) if error.kind() == io::ErrorKind::Other => {
             return understood(directory, Said { is_yes: false, out: Vec::new(), err: error.to_string() });
         }
@@ -262,7 +269,7 @@ fn run(
     understood(directory, Said { is_yes: output.status.success(), out: output.stdout, err })
 }
 
-/// What git said, unless that is about the repository as a whole.
+/// Returns the result of git, unless it is an error about the repository as a whole.
 fn understood(directory: &Path, said: Said) -> Result<Said, Error> {
     let complains_of = |all: &[&str]| !said.is_yes && all.iter().any(|words| said.err.contains(words));
     let (place, words) = (directory.display(), said.words());
@@ -285,30 +292,30 @@ fn understood(directory: &Path, said: Said) -> Result<Said, Error> {
 }
 
 impl Said {
-    /// Its output without the end of the line.
+    /// Output without the trailing newline.
     pub fn line(&self) -> String {
         String::from_utf8_lossy(&self.out).trim_end_matches('\n').to_owned()
     }
 
-    /// The first of its complaints that says what is wrong.
+    /// The first error line that describes the problem.
     pub fn words(&self) -> String {
         let lines: Vec<&str> = self.err.lines().collect();
         let fatal = lines.iter().find_map(|line| line.strip_prefix("fatal: "));
         fatal.or(lines.first().copied()).unwrap_or("it did not say why").to_owned()
     }
 
-    /// The filter without which it does not check out a file.
+    /// The filter whose absence prevents a checkout.
     fn filter(&self) -> Option<&str> {
         let (_, after) = self.err.split_once(": smudge filter ").filter(|_| !self.is_yes)?;
         after.lines().next()?.strip_suffix(" failed")
     }
 
-    /// Whether it complained in these words.
+    /// Whether the error output contains these words.
     pub fn complains(&self, words: &str) -> bool {
         self.err.contains(words)
     }
 
-    /// What it printed, where it went well.
+    /// Returns the result if the command succeeded.
     pub fn or_fail(self, doing: impl std::fmt::Display) -> Result<Said, Error> {
         if self.is_yes {
             return Ok(self);

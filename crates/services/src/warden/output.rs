@@ -1,8 +1,8 @@
-//! The pipe through which a service's output comes, emptied into the log without waking up for every line.
+//! The pipe for a service's output, copied to the log without a wake-up for every line.
 //!
-//! A service that logs each request would otherwise have the warden run once a request on the service's own CPUs. So
-//! after each reading there is a pause, during which the pipe fills; a pipe that is half full gets none. It must never
-//! let the pipe run full for long, which would block the service.
+//! If a service logs each request, the warden would otherwise run once for each request on the service's own
+//! CPUs. So each read is followed by a pause, during which the pipe fills. There is no pause if the pipe is
+//! half full. The pipe must never stay full for long, which would block the service.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -16,28 +16,29 @@ use model::text::{cut_end, harmless};
 use rustix::fs::OFlags;
 use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 
-/// How much a pipe should hold: what Linux allows everyone.
+/// Wanted capacity of a pipe: the maximum that Linux permits every user.
 const PIPE_BYTES: usize = 1 << 20;
 const PAUSE: Duration = Duration::from_millis(5);
-/// At most this much at a time, so that a flood does not keep the warden from its orders.
+/// Maximum number of bytes of one read, so that a flood does not keep the warden from its orders.
 const READ_BYTES_MAX: usize = 4 << 20;
 
-/// The reading end, and where it goes.
+/// The reading end of the pipe, and the log.
 pub(super) struct Output {
     pipe: Option<OwnedFd>,
     pipe_bytes: usize,
     paused_until: Option<Instant>,
     buffer: Vec<u8>,
-    /// Files that are read as well, and how far each has been.
+    /// Further files to read, and the position up to which each was read.
     followed: Vec<(PathBuf, u64)>,
     pub log: Log,
 }
 
 impl Output {
-    /// With the end that the service writes to. Files that are `followed` are read when all is asked for.
+    /// Creates the pipe, and returns the end that the service writes to. `followed` files are read when all
+    /// output is requested.
     pub fn open(log: Log, followed: &[PathBuf]) -> io::Result<(Self, OwnedFd)> {
         let (outlet, inlet) = pipe_with(PipeFlags::CLOEXEC)?;
-        // Refused to users who have many large pipes already: then it is a small one, read more often.
+        // Refused to users who already have many large pipes. Then the pipe is small and read more often.
         let _ = fcntl_setpipe_size(&outlet, PIPE_BYTES);
         let pipe_bytes = fcntl_getpipe_size(&outlet).unwrap_or(4096);
         rustix::fs::fcntl_setfl(&outlet, OFlags::NONBLOCK)?;
@@ -47,15 +48,15 @@ impl Output {
         Ok((output, inlet))
     }
 
-    /// Reads what is there.
+    /// Reads the available output.
     pub fn pump(&mut self, now: Instant) {
         let read = self.read(READ_BYTES_MAX);
         self.paused_until = (read < self.pipe_bytes / 2).then_some(now + PAUSE);
     }
 
-    /// Reads to the last byte that was written up to now.
+    /// Reads everything that was written up to now.
     pub fn drain(&mut self) {
-        // Others may keep writing, so a pipe's fill is the most that can have been there.
+        // Other processes may keep writing. The pipe's capacity is the most that can have been there.
         self.read(self.pipe_bytes);
         take_new(&mut self.followed, &mut self.log);
     }
@@ -80,46 +81,46 @@ impl Output {
         total
     }
 
-    /// The descriptor to wait on, when it is time to wait for more.
+    /// The descriptor to poll, if there is no pause at the moment.
     pub fn wanted(&self, now: Instant) -> Option<BorrowedFd<'_>> {
         let paused = self.paused_until.is_some_and(|until| now < until);
         self.pipe.as_ref().filter(|_| !paused).map(AsFd::as_fd)
     }
 
-    /// How long the pause still is.
+    /// Remaining time of the pause.
     pub fn pause(&self, now: Instant) -> Option<Duration> {
         let pause = self.paused_until?.saturating_duration_since(now);
         (self.pipe.is_some() && !pause.is_zero()).then_some(pause)
     }
 
-    /// The last lines of all that was written.
+    /// The last lines of all output.
     pub fn tail(&mut self) -> String {
         self.drain();
         self.log.tail()
     }
 }
 
-// Files to which a service's output goes instead of its standard output, as PM2 has it: read when somebody asks, so that
-// nothing is done while requests are measured.
+// Files that receive a service's output instead of its standard output, as with PM2. They are read on request
+// only, so that nothing runs while requests are measured.
 //
-// It reads what is new in them, at most the beginning and the end of it. It must not change them.
+// It reads the new part of each file, at most its beginning and end. It must not change the files.
 
-/// Most bytes read of each end of what is new. More than the log keeps of either.
+/// Maximum number of bytes read at each end of the new part. The log keeps less of either.
 const END_BYTES: u64 = 1 << 20;
 
-/// Moves what is new into the log, one file after the other.
+/// Moves the new part of each file into the log.
 fn take_new(files: &mut [(PathBuf, u64)], log: &mut Log) {
     for (path, done) in files {
-        // One that is not there yet, or cannot be read, has nothing new.
+        // A missing or unreadable file has no new part.
         *done = take_from(path, *done, log).unwrap_or(*done);
     }
 }
 
-/// Reads a file from `done` on: its end.
+/// Reads a file from `done` on. Returns its end.
 fn take_from(path: &Path, done: u64, log: &mut Log) -> io::Result<u64> {
     let mut file = plan::open_file(path)?;
     let end = file.metadata()?.len();
-    // One that has become shorter was begun anew.
+    // A file that became shorter was truncated and started again.
     let start = if end < done { 0 } else { done };
     let mut at = start;
     let mut read = |from: u64, bytes: u64, log: &mut Log| {
@@ -138,19 +139,19 @@ fn take_from(path: &Path, done: u64, log: &mut Log) -> io::Result<u64> {
     read(at, end - at, log)
 }
 
-// A service's output on disk: its beginning and its end, so that a service that floods it fills no disk.
+// A service's output on disk: its beginning and its end, so that a flood does not fill the disk.
 //
 // ```text
 // file:  first 1 MiB | ... n bytes not kept ... | last 64 KiB
 // ```
-// The beginning is written as it arrives; the end is kept in memory and written at the end. What comes between is
-// counted. It knows nothing of pipes and processes.
+// The beginning is written on arrival. The end is kept in memory and written when the log is finished.
+// Everything between is only counted. It does not depend on pipes or processes.
 
 /// Bytes kept of the beginning.
 pub(super) const HEAD_BYTES: u64 = 1 << 20;
 /// Bytes kept of the end.
 pub(super) const RING_BYTES: usize = 64 << 10;
-/// Lines and characters a line of [`Log::tail`].
+/// Maximum number of lines, and of characters in a line, of [`Log::tail`].
 const TAIL_LINES: usize = 20;
 const TAIL_LINE_CHARS: usize = 300;
 
@@ -162,18 +163,18 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Begins a new file, in place of an old one.
+    /// Creates the file, replacing an existing one.
     pub fn create(path: &Path) -> io::Result<Self> {
-        // Whatever a service says is for nobody else.
+        // Output is readable by its owner only.
         let file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
         Ok(Self { file, head_bytes: 0, ring: VecDeque::with_capacity(RING_BYTES), total_bytes: 0 })
     }
 
-    /// Takes what a service wrote. A full disk is no reason to stop it: what cannot be written counts as dropped.
+    /// Appends output. A full disk does not stop the service: bytes that cannot be written count as dropped.
     pub fn push(&mut self, bytes: &[u8]) {
         let space = HEAD_BYTES.saturating_sub(self.total_bytes).min(bytes.len() as u64);
         let head = &bytes[..usize::try_from(space).unwrap_or(bytes.len())];
-        // Once a write has failed the file has a hole in its story, and nothing more is added to it.
+        // After a failed write the file has a gap, and nothing more is appended.
         if self.head_bytes == self.total_bytes && self.file.write_all(head).is_ok() {
             self.head_bytes += head.len() as u64;
         }
@@ -184,13 +185,13 @@ impl Log {
         self.ring.extend(kept);
     }
 
-    /// Counts output that nobody has read.
+    /// Counts output that was not read.
     pub fn skip(&mut self, bytes: u64) {
         self.total_bytes += bytes;
         self.ring.clear();
     }
 
-    /// Completes the file: bytes in all, and bytes of them that are not in it.
+    /// Completes the file. Returns the total number of bytes, and the number that is not in the file.
     pub fn finish(mut self) -> (u64, u64) {
         let beyond = self.total_bytes - self.head_bytes;
         let kept = beyond.min(self.ring.len() as u64);
@@ -205,10 +206,10 @@ impl Log {
         (self.total_bytes, if written.is_ok() { beyond - kept } else { beyond })
     }
 
-    /// The last lines, as text that does nothing to a terminal.
+    /// The last lines, without terminal control sequences.
     pub fn tail(&self) -> String {
         let bytes: Vec<u8> = self.ring.iter().copied().collect();
-        // The first of these lines may have begun before.
+        // The first of these lines may be incomplete.
         let begin = if self.total_bytes > bytes.len() as u64 { "…" } else { "" };
         let text = plain(&format!("{begin}{}", String::from_utf8_lossy(&bytes)));
         let lines: Vec<&str> = text.trim_end().lines().collect();
@@ -217,7 +218,7 @@ impl Log {
     }
 }
 
-/// Without colours and other control sequences.
+/// Removes colours and other control sequences.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

@@ -1,4 +1,4 @@
-//! The processes below a warden: to find them, and to end them all. Must not: touch what is not below it.
+//! Finds and ends the processes below a warden. This module does not touch processes that are not below it.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -18,14 +18,16 @@ use crate::marker;
 use crate::message::{Exit, Leftover, Spec};
 use crate::sample::{pid_of, signal};
 
-// The service's first process: started by the warden so that it can neither outlive it nor inherit its habits.
+// The root process of the service. The warden starts it such that it cannot outlive the warden, and does not
+// inherit its signal state.
 //
-// It starts and it reads the ends of children. It must not decide anything about them.
+// This module starts the process and reaps children. It decides nothing about them.
 
-/// Starts the service with its output going to `output` and its CPU time to the group of `entrance`; its number.
+/// Starts the service with its output connected to `output` and its CPU time counted in the group of
+/// `entrance`. Returns its process number.
 ///
-/// Its process group is its own, so that a signal to the group never meets the warden. Its session is the warden's,
-/// which has no terminal: were it a session leader itself, opening a terminal would make that its own.
+/// It gets its own process group, so that a signal to the group never reaches the warden. It stays in the
+/// warden's session, which has no terminal: as a session leader it could acquire a terminal by opening one.
 pub(super) fn spawn(spec: &Spec, output: OwnedFd, entrance: Option<File>) -> io::Result<u32> {
     let mut command = Command::new(&spec.program);
     command.args(spec.command.iter().skip(1)).current_dir(&spec.directory).stdin(Stdio::null());
@@ -55,16 +57,16 @@ pub(super) fn spawn(spec: &Spec, output: OwnedFd, entrance: Option<File>) -> io:
     Ok(command.spawn()?.id())
 }
 
-/// Joins the control group whose `cgroup.procs` this is.
+/// Joins the control group with this `cgroup.procs` file.
 fn join(entrance: &File) -> io::Result<()> {
     // SAFETY: a write of one byte that lives as long as the program, to a descriptor that is open.
     let written = unsafe { libc::write(entrance.as_raw_fd(), b"0".as_ptr().cast(), 1) };
     if written == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Gives the service the signals it would have in a fresh shell: the warden blocks all of them, and what Proofload's
-/// caller had ignored (`nohup`, a shell's `&`) would be ignored by the service as well, which would then behave
-/// otherwise than when somebody else runs the experiment.
+/// Resets the service's signals to the state in a fresh shell. The warden blocks all signals, and the service
+/// would inherit signals that Proofload's caller ignores (`nohup`, a shell's `&`). The service would then
+/// behave differently when another user runs the experiment.
 fn reset_signals() {
     for signal in 1..=libc::SIGRTMAX() {
         // SAFETY: restoring the default runs none of our code. Numbers that cannot be set are refused, which is fine.
@@ -78,15 +80,15 @@ fn reset_signals() {
     }
 }
 
-/// A child that has ended, adopted ones too; `None`: all are still at it.
+/// Returns a child that has ended, including adopted ones. `None` if all are still running.
 ///
 /// # Errors
-/// There is no child, so there is no descendant either: orphans come to the warden.
+/// There is no child, and so no descendant either, because the warden adopts orphans.
 pub(super) fn reap() -> rustix::io::Result<Option<(u32, Exit)>> {
     while let Some((pid, status)) = rustix::io::retry_on_intr(|| wait(WaitOptions::NOHANG))? {
         let exit = status.exit_status().map(Exit::Status);
         let exit = exit.or_else(|| status.terminating_signal().map(Exit::Signal));
-        // One that has us trace it is told here when it stops, too, before others that have ended.
+        // A child that asked to be traced is also reported here when it stops, before others that have ended.
         if let (Ok(pid), Some(exit)) = (u32::try_from(pid.as_raw_nonzero().get()), exit) {
             return Ok(Some((pid, exit)));
         }
@@ -94,50 +96,51 @@ pub(super) fn reap() -> rustix::io::Result<Option<(u32, Exit)>> {
     Ok(None)
 }
 
-// The signals that end a tree: SIGTERM once to each process, SIGKILL until there is none.
+// Signals that end a tree: SIGTERM once to each process, SIGKILL until none is left.
 //
-// It sends what it is told to; when, is [`super::shutdown`]'s to say.
+// [`super::shutdown`] decides when to send them.
 
-/// Whom we signalled.
+/// Processes that were signalled.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
     asked: HashSet<ProcessId>,
     killed: HashSet<ProcessId>,
 }
 
-/// For how long those below the warden are looked for, where nothing else is due.
+/// Time limit for finding descendants if nothing else is due.
 const LOOKING: Duration = Duration::from_secs(1);
 
-/// Those below the warden that can still do something, as far as they are found by then.
+/// Living processes below the warden, as far as they are found by then.
 fn alive(until: Instant) -> Vec<Stat> {
     descendants_until(std::process::id(), Some(until)).into_iter().filter(Stat::is_alive).collect()
 }
 
-/// Kills the process groups of these, which are all of our session or of sessions begun below, so that none has strangers in it.
+/// Kills the process groups of these processes. All belong to our session or to sessions started below, so no
+/// other process is in them.
 fn kill_groups(stats: &[Stat]) {
     let own = std::process::id();
     let groups: HashSet<u32> = stats.iter().map(|stat| stat.process_group).collect();
-    // Group 1 or 0 would mean everybody.
+    // Group 1 or 0 would mean all processes.
     for group in groups.into_iter().filter(|group| *group != own && *group > 1).filter_map(pid_of) {
         let _ = kill_process_group(group, Signal::KILL);
     }
 }
 
 impl Ending {
-    /// Asks everyone who has not been asked, as long as there is a `head` only that. Once only: many programs take a second
-    /// SIGTERM as "at once".
+    /// Sends SIGTERM to every process that has not got it yet, or only to the `head` if there is one. Each
+    /// process gets it once, because many programs take a second SIGTERM as "at once".
     pub fn ask(&mut self, head: Option<u32>, until: Instant) {
         let alive = alive(until);
         let head = alive.iter().find(|stat| Some(stat.id.pid) == head).cloned();
         for stat in head.map_or(alive, |head| vec![head]) {
             if self.asked.insert(stat.id) && signal(stat.id, Signal::TERM) {
-                // One that is stopped could not heed it.
+                // A stopped process could not handle it.
                 signal(stat.id, Signal::CONT);
             }
         }
     }
 
-    /// Kills one that was to end the others and does not.
+    /// Kills a head that should have ended the others and did not.
     pub fn kill_head(&mut self, head: Option<u32>) {
         if let Some(stat) = alive(Instant::now() + LOOKING).iter().find(|stat| Some(stat.id.pid) == head) {
             self.killed.insert(stat.id);
@@ -145,7 +148,7 @@ impl Ending {
         }
     }
 
-    /// Kills everyone, whole process groups first: no fork slips through a group's signal.
+    /// Kills all processes, whole process groups first, because no fork escapes a group's signal.
     pub fn kill(&mut self) {
         let alive = alive(Instant::now() + LOOKING);
         kill_groups(&alive);
@@ -155,9 +158,10 @@ impl Ending {
         }
     }
 
-    /// Kills the warden's own children, orphans among them, and their process groups, as fast as can be; whether there were others than
-    /// those `known`. Who forks and ends within microseconds is gone before anything is looked up: a child, and its group, keep their numbers
-    /// until we reap it, so none has to be.
+    /// Kills the warden's own children, including orphans, and their process groups, as fast as possible.
+    /// Returns whether there were children other than `known`. A process that forks and ends within
+    /// microseconds is gone before it can be looked up. A child and its group keep their numbers until the
+    /// warden reaps it, so no lookup is needed.
     pub fn kill_children(&mut self, known: &mut HashSet<u32>) -> bool {
         let mut new = children(std::process::id());
         new.retain(|pid| known.insert(*pid));
@@ -168,7 +172,7 @@ impl Ending {
         !new.is_empty()
     }
 
-    /// How many had to be killed, and who is still there.
+    /// Number of killed processes, and the processes that are still there.
     pub fn result(&self) -> (u32, Vec<Leftover>) {
         let leftovers =
             alive(Instant::now() + LOOKING).iter().map(|stat| Leftover::of(stat.id.pid)).collect();
@@ -176,39 +180,39 @@ impl Ending {
     }
 }
 
-// How a tree is ended: asked, then killed, then given up. Pure: time and the tree's state are passed in.
+// How a tree is ended: asked, then killed, then given up. Pure: time and the tree's state are parameters.
 //
 // ```text
 // off ──begin──► asking ──stop timeout──► killing ──5 s──► over
 //                   └───────empty───────────┴──────────────►
 // ```
-// The first half of the stop timeout is early: a daemon then still has the time to end the others itself.
+// The first half of the stop timeout is early: a daemon then still has time to end the others itself.
 
-/// How long processes may take to end after SIGKILL. Only those stuck in the kernel take any time at all.
+/// Time that processes may take to end after SIGKILL. Only processes stuck in the kernel need any.
 pub(super) const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How far the end has come, and what is to be done.
+/// Progress of the shutdown, and the next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shutdown {
-    /// Nothing: nobody has asked for an end.
+    /// No action: no shutdown was requested.
     Off,
-    /// Send SIGTERM to whoever has not got it yet.
+    /// Send SIGTERM to every process that has not got it yet.
     Asking { early_until: Instant, until: Instant },
-    /// Send SIGKILL to everything.
+    /// Send SIGKILL to every process.
     Killing { until: Instant },
-    /// Report, and end.
+    /// Report, and exit.
     Over,
 }
 
 impl Shutdown {
-    /// Begins the end; a second call changes nothing.
+    /// Starts the shutdown. A second call changes nothing.
     pub fn begin(&mut self, now: Instant, stop_timeout: Duration) {
         if *self == Self::Off {
             *self = Self::Asking { early_until: now + stop_timeout / 2, until: now + stop_timeout };
         }
     }
 
-    /// Moves on.
+    /// Advances the state.
     pub fn step(&mut self, now: Instant, empty: bool) -> Self {
         *self = match *self {
             Self::Asking { .. } | Self::Killing { .. } if empty => Self::Over,
@@ -234,7 +238,7 @@ mod tests {
         assert_eq!(shutdown.step(start, true), Shutdown::Off);
         shutdown.begin(start, STOP_TIMEOUT);
         let mut other = shutdown;
-        // A daemon that does not end the others must not keep them for ever.
+        // A daemon that does not end the others must not block the shutdown.
         let asking = Shutdown::Asking { early_until: after(1), until: after(2) };
         assert_eq!(shutdown.step(after(1), false), asking);
         shutdown.begin(after(1), STOP_TIMEOUT);

@@ -1,4 +1,5 @@
-//! Agents in real Node.js services, however they are started, and CPU time by thread beside what processes know of themselves.
+//! Agents in real Node.js services with all launchers, and CPU time by thread compared with what processes
+//! measure themselves.
 
 use std::fs;
 use std::path::PathBuf;
@@ -79,7 +80,7 @@ fn every_worker_has_an_agent_from_its_start_whoever_starts_it() {
         let found = || of(&host.agents(), role).len() == workers as usize;
         assert!(wait_until(PATIENCE, found), "{launcher:?}: {:?} {:?}", host.agents(), host.notes());
         let workers = of(&host.agents(), role);
-        // What counts is what a worker was started with: Node.js reads it before PM2 can set anything.
+        // The environment at the worker's start counts: Node.js reads it before PM2 can set anything.
         let processes = running.sight(&["NODE_OPTIONS"]).processes;
         for process in processes.iter().filter(|process| workers.contains(&process.id.pid)) {
             let options = &process.environ["NODE_OPTIONS"];
@@ -106,7 +107,7 @@ fn a_dropped_service_has_its_agents_folder_until_it_has_ended() {
 #[test]
 fn a_service_without_node_has_no_agent_and_starts_as_ever() {
     let stage = Stage::new();
-    // It takes the variable away, as some scripts do.
+    // It removes the variable, as some scripts do.
     let (running, host) = with_agent(&stage, &stage.shell("unset NODE_OPTIONS; exec node server.js"));
     assert!(!host.wait_for_agents(Duration::from_millis(200), &|| false));
     let came = host.disarm(host.arm(Wanted::Counters, &|_| PathBuf::new(), &|| false), &|| false);
@@ -120,7 +121,7 @@ fn what_threads_used_adds_up_to_what_the_process_did() {
     let own_ns = |path: &str| get(running.address, path).parse::<u64>().unwrap() * 1000;
     let (before, began_ns) = (running.threads(), own_ns("/"));
     let truth_ns = own_ns("/burn/1000") - began_ns;
-    // What has ended its work is accounted for.
+    // An ended process is fully accounted for.
     std::thread::sleep(Duration::from_millis(50));
     let after = running.threads();
     let node = after.iter().find(|process| process.program == "node").unwrap();

@@ -1,6 +1,7 @@
-//! Services that are containers: by the Docker that runs here, else by a recording of one, which is said.
+//! Services that are containers: with the local Docker if there is one, otherwise with a recording of one,
+//! which is reported.
 //!
-//! The tests are run by this program once more, for an engine is found and asked by variables of the environment.
+//! The tests run this program again, because an engine is selected by environment variables.
 
 use std::fs;
 use std::io::Write;
@@ -27,7 +28,7 @@ fn is_there() -> bool {
     asked.is_ok_and(|output| output.status.success())
 }
 
-/// Makes an image of node, the libraries that it loads, and the server, without a registry.
+/// Builds an image of node, its libraries, and the server, without a registry.
 fn make_image(folder: &Path) {
     let run = |script: &str| {
         let done = Command::new("sh").args(["-ec", script]).current_dir(folder).output().unwrap();
@@ -41,7 +42,7 @@ fn make_image(folder: &Path) {
     ));
 }
 
-/// The parts below, each run with an engine: a real one if there is one, which a project takes.
+/// Runs the parts below with an engine: a real one if there is one. The project part needs a real one.
 #[test]
 fn containers_are_services_as_others_are() {
     let folder = tempfile::tempdir().unwrap();
@@ -54,7 +55,7 @@ fn containers_are_services_as_others_are() {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--ignored", "--exact", &format!("containers::{part}"), "--nocapture"]);
         if !is_there() {
-            // Not by a macro: the test runner would keep to itself what a passing test prints.
+            // Not printed by a macro: the test runner would capture the output of a passing test.
             let what =
                 if part == PROJECT { "skipped" } else { "against a recording of Docker, not the real one" };
             let _ = writeln!(std::io::stderr(), "{what}: {part}: no Docker daemon answers here");
@@ -80,7 +81,7 @@ fn service(stage: &Stage, image: &str) -> Service {
     service
 }
 
-/// Containers of Proofloads, whosever.
+/// Containers of any Proofload.
 fn containers() -> String {
     let listed = docker(&["ps", "--all", "--filter", "label=proofload.trial", "--format", "{{.ID}}"]);
     String::from_utf8(listed.stdout).unwrap()
@@ -115,7 +116,7 @@ fn a_service_as_others_are() {
     assert_eq!((stopped.killed, stopped.leftovers), (0, Vec::new()));
     assert_eq!(containers(), "", "it is removed");
 
-    // Its warden is killed: what is known of it is enough to remove it.
+    // Its warden is killed. Its label and name are enough to remove it.
     let mut running = start();
     signal(running.warden_pid(), libc::SIGKILL);
     assert!(wait_until(SOON, || running.exited() == Some(Exit::WithWarden)));
@@ -154,7 +155,7 @@ fn a_killed_proofload_leaves_none() {
     wait_until(SOON, || stage.alive().is_empty());
 }
 
-/// Not a test: starts a container, says who keeps it, and waits to be killed.
+/// Not a test: starts a container, prints its warden, and waits to be killed.
 #[test]
 #[ignore = "run by the test above, as Proofload"]
 fn proofload() {
@@ -196,7 +197,7 @@ fn what_is_missing_is_told() {
         docker(&["rm", "--force", "--volumes", container]);
         assert_eq!((left.len(), containers().as_str()), (1, ""));
     }
-    // SAFETY: this process runs this test alone.
+    // SAFETY: this process runs this test only.
     unsafe { std::env::set_var("DOCKER_HOST", "unix:///nowhere/docker.sock") };
     if let Ok(state) = std::env::var("FAKE_ENGINE") {
         fs::write(Path::new(&state).join("down"), "").unwrap();
@@ -231,7 +232,7 @@ fn a_project_is_started_healthy_and_taken_down_with_its_volumes() {
     let nodes = running.sight(&[]).processes;
     assert!(nodes.len() >= 2 && nodes.iter().all(|one| one.cpus == cpus), "{nodes:?}");
     assert!(running.sample().cpu_ns > 100_000_000);
-    // By hand, as an engine does with one that fails.
+    // Started manually, as an engine restarts a failed container.
     let web = docker(&["ps", "--quiet", "--filter", "label=com.docker.compose.service=web"]);
     assert_eq!(running.workers_lost(), 0);
     docker(&["restart", "-t", "0", String::from_utf8(web.stdout).unwrap().trim()]);

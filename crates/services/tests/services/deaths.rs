@@ -1,7 +1,7 @@
-//! How services end when they are asked to, or when they should not have; and when those who look after them die: Proofload, its warden,
-//! both. The service must not outlive them.
+//! How services end on request or unexpectedly, and when their Proofload, their warden, or both die. The
+//! service must not outlive them.
 //!
-//! Proofload's part is played by this test program run once more: [`proofload`] below.
+//! This test program, run again, plays Proofload: see [`proofload`] below.
 
 use std::fs;
 use std::io::Write;
@@ -22,16 +22,16 @@ const TREE: &str = "(setsid sleep 600 &); sleep 600 & exec node server.js";
 const STAGE: &str = "PROOFLOAD_TEST_STAGE";
 const SCRIPT: &str = "PROOFLOAD_TEST_SCRIPT";
 const PATIENT: &str = "PROOFLOAD_TEST_STOP_TIMEOUT_S";
-/// What becomes of a tree whose keeper dies becomes of it in this time, on a busy machine too.
+/// Time limit for the cleanup of a tree whose supervisor dies, also on a busy machine.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Not a test: starts a service, says who is who, and waits to be killed.
+/// Not a test: starts a service, prints the process numbers, and waits to be killed.
 #[test]
 #[ignore = "run by the other tests, as Proofload"]
 fn proofload() {
     let Ok(folder) = std::env::var(STAGE) else { return };
     let told = |name: &str| std::env::var(name).unwrap();
-    // Whoever runs the tests by nohup ignores it, and so would we.
+    // If the tests run under nohup, this process ignores it too.
     // SAFETY: sets a disposition, before anything is started.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
     let stage = Stage::new();
@@ -47,7 +47,8 @@ fn proofload() {
     thread::sleep(Duration::from_secs(600));
 }
 
-/// A Proofload of its own process group with a running service. Its caller ignores SIGTERM, which must not matter.
+/// A Proofload in its own process group with a running service. Its caller ignores SIGTERM, which must not
+/// matter.
 struct Played {
     process: Child,
     service: u32,
@@ -56,7 +57,7 @@ struct Played {
 }
 
 impl Drop for Played {
-    /// A test that fails must not leave a Proofload behind, nor must one that succeeds.
+    /// Neither a failed test nor a successful one may leave a Proofload behind.
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -108,13 +109,13 @@ fn a_killed_proofload_leaves_nothing_also_of_what_ignores_sigterm() {
 #[test]
 fn a_closing_terminal_and_an_interrupt_reach_proofload_only() {
     let stage = Stage::new();
-    // Were the shell interrupted as well, it would say so.
+    // If the shell were interrupted as well, it would print it.
     let mut played =
         play(&stage, "trap 'echo interrupted >$STAGE/interrupted' INT HUP; node server.js & wait", 2, "60");
     assert_eq!(played.variables, "HOME", "the caller's NODE_ENV is not the service's");
     let session = rustix::process::getsid(rustix::process::Pid::from_raw(played.service as i32)).unwrap();
     assert_eq!(session.as_raw_nonzero().get() as u32, played.warden, "it may open the caller's terminal");
-    // SAFETY: signals the group that this test made.
+    // SAFETY: signals the group that this test created.
     unsafe { libc::kill(-i32::try_from(played.process.id()).unwrap(), libc::SIGHUP) };
     played.process.wait().unwrap();
     assert!(stage.wait_until_empty(SOON), "{:?}", stage.alive());
@@ -124,7 +125,7 @@ fn a_closing_terminal_and_an_interrupt_reach_proofload_only() {
 #[test]
 fn a_killed_warden_takes_its_service_with_it_also_what_hides_its_environment() {
     let stage = Stage::new();
-    // Without the marker it is known by its session, and by having been seen.
+    // Without the marker it is identified by its session, and by earlier samples.
     let script = "(setsid sleep 600 &); env -i STAGE=$STAGE sleep 600 & env -i STAGE=$STAGE setsid sleep 600 & exec node server.js";
     let service = with_env(stage.shell(script), &[("OWN_FOLDER", "{scratch}")]);
     let mut running = stage.start(&service).unwrap();
@@ -166,7 +167,7 @@ fn if_both_are_killed_the_first_process_ends_and_the_rest_is_found() {
 #[test]
 fn what_runs_in_a_container_is_nobodys_orphan_here() {
     let stage = Stage::new();
-    // There its Proofload may well live, by a number that is another process's here.
+    // In that namespace its Proofload may be alive, with a number that belongs to another process here.
     let mut command = Command::new("unshare");
     command.args(["--pid", "--fork", "--kill-child", "env", "PROOFLOAD_TRIAL=4194304-1-00", "sleep", "600"]);
     let mut container = command.env("STAGE", stage.folder.path()).spawn().unwrap();
@@ -188,7 +189,7 @@ fn what_runs_in_a_container_is_nobodys_orphan_here() {
     assert!(stage.wait_until_empty(SOON), "{:?}", stage.alive());
 }
 
-// How services end when they are asked to, or when they should not have.
+// How services end on request or unexpectedly.
 
 #[test]
 fn a_service_is_asked_once_and_may_take_its_time() {
@@ -205,7 +206,8 @@ fn a_service_is_asked_once_and_may_take_its_time() {
 #[test]
 fn a_service_that_ignores_sigterm_is_killed_with_its_children() {
     let stage = Stage::new();
-    // An ignored signal stays ignored in the programs that a shell starts; node resets it, so it is the shells that stay.
+    // An ignored signal stays ignored in the programs that a shell starts. Node resets it, so the shells
+    // stay.
     let script = "trap '' TERM; (while :; do sleep 600; done) & node server.js; while :; do sleep 600; done";
     let mut service = stage.shell(script);
     of(&mut service).stop_timeout = Duration::from_millis(300);
@@ -220,7 +222,7 @@ fn a_service_that_ignores_sigterm_is_killed_with_its_children() {
 fn a_flood_of_output_neither_blocks_the_service_nor_fills_the_disk() {
     let stage = Stage::new();
     let running = stage.start(&with_env(stage.service(&["node", "server.js"]), &[("FLOOD", "1")])).unwrap();
-    // Output to a pipe blocks node: had nobody emptied it, there would be no answers and no progress.
+    // Output to a full pipe blocks node: without a reader there would be no answers and no progress.
     let written = || {
         let io = fs::read_to_string(format!("/proc/{}/io", running.pid)).unwrap();
         let count = io.lines().find_map(|line| line.strip_prefix("wchar: ")).unwrap();
@@ -238,7 +240,7 @@ fn a_flood_of_output_neither_blocks_the_service_nor_fills_the_disk() {
 #[test]
 fn a_daemon_does_not_slip_away_and_who_is_stopped_is_ended_and_its_group_removed() {
     let stage = Stage::new();
-    // Started from a child that ends, in a session of its own: no parent and no group leads from it to the service.
+    // Started by a child that ends, in its own session: no parent and no group leads from it to the service.
     let script = "(setsid sh -c 'setsid sleep 600 & sleep 600' &); exec node server.js";
     let running = stage.start(&stage.shell(script)).unwrap();
     assert!(wait_until(PATIENCE, || stage.alive().len() >= 4), "{:?}", stage.alive());
@@ -253,8 +255,8 @@ fn a_daemon_does_not_slip_away_and_who_is_stopped_is_ended_and_its_group_removed
 #[test]
 fn who_forks_faster_than_they_are_looked_at_does_not_get_away() {
     let stage = Stage::new();
-    // Six processes at a time from when they are to end, each of which begins the next in a session of its own and ends; for a
-    // minute at most.
+    // From the time of the stop, six processes at a time, each of which starts the next in a new session and
+    // ends, for at most a minute.
     let storm = "import os, signal, time\n\
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n\
         print('waits', flush=True)\n\

@@ -18,7 +18,7 @@ pub fn crew(stage: &Stage, launcher: Launcher, command: &[&str], workers: u32) -
     service
 }
 
-/// What a worker says of itself.
+/// A worker's description of itself.
 fn says(address: SocketAddr) -> serde_json::Value {
     serde_json::from_str(&get(address, "/")).unwrap()
 }
@@ -28,7 +28,7 @@ fn answering(address: SocketAddr, connections: usize) -> HashSet<u64> {
     (0..connections).map(|_| says(address)["pid"].as_u64().unwrap()).collect()
 }
 
-/// How often each worker that was asked to end was asked.
+/// Number of SIGTERMs that each worker received, for workers that received any.
 fn asked(stage: &Stage) -> Vec<usize> {
     let entries = fs::read_dir(stage.folder.path()).unwrap().flatten();
     let files = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("terminated-"));
@@ -129,7 +129,7 @@ fn a_program_that_is_no_cluster_may_be_told_a_number_and_has_no_workers() {
     assert_eq!(says(running.address)["arguments"], serde_json::json!(["4"]));
 }
 
-// Services that the real PM2 starts. It comes from npm by `scripts/setup`, into the folder `targets`.
+// Services that the real PM2 starts. `scripts/setup` installs it from npm into the folder `targets`.
 
 pub fn with_pm2(stage: &Stage, launcher: Launcher, workers: u32) -> Service {
     let script = fixtures().join("crew.js").display().to_string();
@@ -140,7 +140,7 @@ pub fn with_pm2(stage: &Stage, launcher: Launcher, workers: u32) -> Service {
     service
 }
 
-/// How often the program was started, as its kept log has it.
+/// Number of starts of the program according to its log.
 fn starts(stage: &Stage) -> usize {
     let log = fs::read_to_string(stage.path("log")).unwrap();
     log.lines().filter(|line| line.starts_with("started ")).count()
@@ -157,7 +157,7 @@ fn in_cluster_mode_workers_have_the_environment_from_their_start_and_end_without
     assert_eq!((said["pool"].as_str(), said["watched"].as_bool()), (Some("7"), Some(true)));
     assert_eq!(said["arguments"], serde_json::json!(["x"]));
     assert!(wait_until(PATIENCE, || answering(running.address, 9).len() == 3), "all three serve");
-    // What counts is what a worker was started with: Node.js reads it before PM2 can set anything.
+    // The environment at the worker's start counts: Node.js reads it before PM2 can set anything.
     let processes =
         running.sight(&["NODE_UNIQUE_ID", "UV_THREADPOOL_SIZE", "NODE_OPTIONS", "PM2_HOME"]).processes;
     let environs: Vec<_> = processes.iter().map(|process| &process.environ).collect();

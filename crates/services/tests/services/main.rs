@@ -1,4 +1,4 @@
-//! Services as a user has them: real processes, started through the public interface, some of them badly behaved.
+//! Services in real use: real processes, started through the public interface, some of them misbehaving.
 //!
 //! Each test has a [`stage::Stage`], which fails the test if anything that it started is alive at its end.
 
@@ -15,5 +15,5 @@ mod starts;
 
 /// A program that is a warden.
 const WARDEN: &str = env!("CARGO_BIN_EXE_proofload-warden");
-/// The programs that tests start.
+/// Programs that tests start.
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");

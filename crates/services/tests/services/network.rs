@@ -1,6 +1,7 @@
-//! A link between client and services is what was asked for, and services on it are started, seen and ended as others are.
+//! A link between client and services has the configured properties, and services on it are started, observed
+//! and stopped like others.
 //!
-//! It takes root and is made of namespaces of its own; nothing here touches this machine's network.
+//! The tests need root and create their own namespaces. They do not touch this machine's network.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,9 +14,10 @@ use proofload_services::{Error, Listening, Network, Running};
 
 use crate::stage::{LOOPBACK, Stage, with_env};
 
-/// A network, or none where they cannot be made because we are not root or the kernel has no netem, which is said.
+/// A network, or `None` with a message if none can be created because we are not root or the kernel has no
+/// netem.
 ///
-/// CI runs as root: whoever is root and still cannot make them gets a failure and not an excuse.
+/// CI runs as root. Failing to create networks as root is a failure, not a reason to skip.
 fn network(test: &str, rate_bit_per_s: Option<u64>, delay_ms: Option<u64>) -> Option<Network> {
     if !rustix::process::geteuid().is_root() {
         return skipped(test, "networks take root");
@@ -33,12 +35,12 @@ fn network(test: &str, rate_bit_per_s: Option<u64>, delay_ms: Option<u64>) -> Op
 }
 
 fn skipped(test: &str, why: &str) -> Option<Network> {
-    // Not by a macro: the test runner would keep to itself what a passing test prints.
+    // Not printed by a macro: the test runner would capture the output of a passing test.
     let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
     None
 }
 
-/// A server that sends as much as a client takes, and takes as much as a client sends, on the services' side.
+/// A server on the services' side that sends and receives as much as a client does.
 fn listen(network: &Network) -> (SocketAddr, TcpListener) {
     let _there = network.services.visit().unwrap();
     let listener = TcpListener::bind((network.address(), 0)).unwrap();
@@ -50,7 +52,7 @@ fn connect(network: &Network, address: SocketAddr) -> TcpStream {
     TcpStream::connect(address).unwrap()
 }
 
-/// Bits a second that arrive, once the connection is up to speed.
+/// Received bits per second after the connection has reached its full rate.
 fn rate(mut to: impl Read, mut from: impl Write + Send) -> f64 {
     thread::scope(|scope| {
         scope.spawn(move || while from.write_all(&[7; 16 << 10]).is_ok() {});
@@ -65,7 +67,7 @@ fn rate(mut to: impl Read, mut from: impl Write + Send) -> f64 {
         };
         take(250_000);
         let rate = take(2_500_000);
-        // Closed, it ends the writer.
+        // Closing it ends the writer.
         drop(to);
         rate
     })
@@ -80,7 +82,8 @@ fn a_link_carries_its_rate_both_ways_and_a_frame_takes_its_delay() {
             let client = connect(&network, address);
             let (service, _) = listener.accept().unwrap();
             let measured = if to_client { rate(client, service) } else { rate(service, client) };
-            // Headers are 66 of 1514 bytes. More than the link carries would be no link; less may be a busy machine.
+            // Headers are 66 of 1514 bytes. More than the link's rate would be wrong. Less may be a busy
+            // machine.
             assert!((1e6..20e6).contains(&measured), "{measured} bit/s, {delay:?}, to client: {to_client}");
         }
     }
@@ -145,7 +148,7 @@ fn a_service_that_listens_on_loopback_only_is_told_where_to_listen() {
     };
     let stage = Stage::new();
     let mut deaf = service(&stage, "api", &[]);
-    // Long enough for node to come up on a busy machine.
+    // Long enough for node to start on a busy machine.
     deaf.ready_timeout = Duration::from_secs(4);
     let error = start_there(&network, &stage, &deaf, network.address()).unwrap_err();
     assert!(error.to_string().contains("but it listens on 127.0.0.1:"), "{error}");

@@ -1,4 +1,4 @@
-//! Data made once and kept: found again, never half made, and nothing left running, whatever becomes of its command.
+//! Data made once and cached: reused, never partial, and no process left, however its command ends.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -15,7 +15,7 @@ use proofload_services::{Blame, Cache, Error, Prepared, Preparing};
 
 use crate::stage::{PATIENCE, wait_until as happens_within, warden};
 
-/// A cache of its own, and a directory for the steps.
+/// A separate cache, and a directory for the steps.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -60,7 +60,7 @@ impl Place {
         self.cache().prepare((&warden(), &BTreeMap::new()), step, &self.path("log"), watch, cancelled)
     }
 
-    /// Names of all that is in the cache.
+    /// Names of everything in the cache.
     fn kept(&self) -> Vec<String> {
         names(&self.cache().folder)
     }
@@ -101,7 +101,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn other_users_reach_nothing_in_the_cache() {
     let place = Place::new();
-    // As an older version made it, with data that is still there.
+    // As an older version created it, with data that is still there.
     let (root, old) = (place.cache().folder, place.path("cache/proofload/old"));
     fs::create_dir_all(&old).unwrap();
     for folder in [place.0.path(), &place.path("cache"), &root, &old] {
@@ -113,7 +113,7 @@ fn other_users_reach_nothing_in_the_cache() {
     let build = Preparation { mark: Some(mark.clone()), ..place.step("echo >x") };
     place.prepare(&build).unwrap();
     assert_eq!((mode(&root), mode(&made.path), mode(&mark)), (0o700, 0o700, 0o600));
-    // The mode of the root is what keeps them out: to nobody else there is anything below it.
+    // The mode of the root folder keeps other users out of everything below it.
     if rustix::process::geteuid().is_root() {
         let as_nobody = |path: &Path| Command::new("cat").arg(path).uid(65534).gid(65534).output().unwrap();
         for path in [old, made.path.join("open/data")] {
@@ -171,7 +171,7 @@ fn a_command_that_fails_leaves_nothing_and_says_why() {
 #[test]
 fn a_step_is_ended_when_it_takes_too_long_or_is_not_wanted_any_more() {
     let place = Place::new();
-    // It would like to stay, and so would its child.
+    // The command and its child ignore SIGTERM.
     let mut step =
         place.step("trap '' TERM; echo $$ >pid; echo half >$1/data; sleep 600 & while :; do sleep 600; done");
     step.timeout = Duration::from_secs(1);
@@ -215,7 +215,7 @@ fn what_dead_runs_left_is_removed_and_what_living_ones_make_is_not() {
         fs::create_dir(folder.join(name)).unwrap();
         fs::write(folder.join(name).join("half"), "x").unwrap();
     }
-    // As a Proofload that was killed leaves it, and as one that lives has it.
+    // Lock files of a killed Proofload and of a living one.
     File::create(folder.join("dead.lock")).unwrap();
     let living = File::create(folder.join("living.lock")).unwrap();
     living.lock().unwrap();

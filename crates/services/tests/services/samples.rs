@@ -1,4 +1,4 @@
-//! Samples against what processes know about themselves.
+//! Samples compared with what processes measure themselves.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use proofload_services::{CpuSource, Running};
 
 use crate::stage::{PATIENCE, Stage, get, wait_until};
 
-/// The newest share of a running thread is a scheduler tick old at worst, and a machine has a few CPUs.
+/// The share of a running thread is at most a scheduler tick old, and a machine has a few CPUs.
 const TICKS_NS: u64 = 25_000_000;
 
 fn assert_near(measured_ns: u64, truth_ns: u64) {
@@ -26,7 +26,7 @@ fn cpu_time_is_what_the_process_itself_measures_with_a_control_group_and_without
         let own_ns = |path: &str| get(running.address, path).parse::<u64>().unwrap() * 1000;
         let before = own_ns("/");
         let truth = own_ns("/burn/1000") - before;
-        // What has ended its work is accounted for.
+        // An ended process is fully accounted for.
         std::thread::sleep(Duration::from_millis(50));
         let now = own_ns("/");
         let sample = running.sample();
@@ -93,13 +93,13 @@ fn memory_threads_and_switches_are_those_of_the_whole_tree() {
 #[test]
 fn each_process_is_told_by_its_own_time_and_what_they_share_is_held_once() {
     let stage = Stage::new();
-    // The second one gets a port of its own and nothing to do.
+    // The second one gets another port and no requests.
     let mut running = stage.start(&stage.shell("PORT=0 node server.js & node server.js; wait")).unwrap();
     let nodes = |running: &Running| -> usize {
         running.sight(&[]).processes.iter().filter(|process| process.argv[0] == "node").count()
     };
     assert!(wait_until(PATIENCE, || nodes(&running) == 2));
-    // Until both have loaded what they need.
+    // Until both have loaded their modules.
     std::thread::sleep(Duration::from_millis(500));
     let before = running.sample();
     drop(get(running.address, "/burn/400"));
@@ -112,7 +112,7 @@ fn each_process_is_told_by_its_own_time_and_what_they_share_is_held_once() {
     let (held, summed) = (running.peak_memory(), after.rss_bytes);
     assert!(held > 20 << 20, "{held} of {summed}");
     let tells = fs::read_to_string("/proc/self/smaps_rollup").is_ok_and(|text| text.contains("Shared_Clean"));
-    // The program's own text is tens of megabytes, and there once.
+    // The program's own text is tens of megabytes, and counts once.
     assert!(!tells || held + (10 << 20) < summed, "{held} of {summed}");
 }
 
@@ -122,7 +122,7 @@ fn what_children_fetched_from_storage_counts_when_they_are_gone() {
     let data = stage.path("data");
     fs::write(&data, vec![7; 2 << 20]).unwrap();
     let fetch = format!("dd if={} of=/dev/null bs=1M iflag=direct 2>/dev/null", data.display());
-    // What the kernel tells of a shell whose child did so: a file system in memory fetches nothing.
+    // The kernel's value for a shell whose child did the same: a file system in memory fetches nothing.
     let told = Command::new("sh").args(["-c", &format!("{fetch}; cat /proc/$$/io")]).output().unwrap().stdout;
     let told = String::from_utf8(told).unwrap();
     let counted = told.lines().find_map(|line| line.strip_prefix("read_bytes: ")).unwrap_or("0");

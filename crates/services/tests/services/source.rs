@@ -1,4 +1,5 @@
-//! Commits to compare with, in repositories that git makes here: found, checked out once, and each trap told before anything runs.
+//! Commits to compare with, in git repositories made here: found, checked out once, and each problem reported
+//! before anything runs.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +9,7 @@ use std::process::Command;
 use plan::{Building, Plan};
 use proofload_services::{Blame, Cache, Error, Source, Worktree};
 
-/// A repository with a service in a folder of its own, one commit, and an experiment beside it.
+/// A repository with a service in a subfolder, one commit, and an experiment beside it.
 struct Repository(tempfile::TempDir);
 
 const LOCK: &str = r#"{"name":"api","lockfileVersion":3,"packages":{}}"#;
@@ -87,7 +88,7 @@ impl Repository {
 
 const API: &str = "directory = \"api\"\ncommand = [\"node\", \"server.js\", \"--flag\"]";
 
-/// What is said of what cannot be had, and what to do.
+/// Message and hint of an error.
 fn refused(found: Result<Source, Error>) -> (String, String) {
     let error = found.unwrap_err();
     assert_eq!(*error.blame(), Blame::Request, "{error}");
@@ -102,7 +103,7 @@ fn a_commit_is_found_with_what_has_changed_since_and_what_must_be_installed() {
     assert_eq!((same.commit.as_str(), same.stat.as_str(), same.uncommitted), (commit.as_str(), "", false));
     repository.write("shop/api/server.js", "2");
     repository.write("shop/api/new.js", "2");
-    // Records of earlier runs are no code of the service.
+    // Records of earlier runs are not code of the service.
     repository.write("shop/records/x/record.json", "{}");
     repository.write("shop/records/x/logs/y.log", "");
     let source = repository.find("HEAD").unwrap();
@@ -129,7 +130,7 @@ fn a_worktree_is_made_once_and_anew_where_it_is_not_as_git_made_it() {
     }
     drop(first);
     let mark = source.builds[0].mark.clone().unwrap();
-    // A build that did not end well leaves no mark: what it made is gone at the next use.
+    // A failed build leaves no mark: its output is removed at the next use.
     let module = source.builds[0].directory.join("node_modules/x");
     fs::create_dir_all(&module).unwrap();
     assert!(!repository.check_out(&source).made && !module.exists());
@@ -139,7 +140,7 @@ fn a_worktree_is_made_once_and_anew_where_it_is_not_as_git_made_it() {
     fs::write(&server, "3").unwrap();
     assert!(repository.check_out(&source).made && !module.exists() && !mark.exists());
     assert_eq!(fs::read_to_string(&server).unwrap(), "1");
-    // Somebody has emptied the cache, and git still knows of the worktree; then the other way round.
+    // The cache was emptied, and git still has the worktree registered. Then the reverse.
     fs::remove_dir_all(repository.path("cache")).unwrap();
     assert!(repository.check_out(&source).made && server.exists());
     fs::remove_dir_all(repository.path("shop/.git/worktrees")).unwrap();
@@ -178,7 +179,7 @@ fn refs_that_are_none_are_told_with_what_to_do() {
     }
     let (message, hint) = refused(repository.find("mian"));
     assert!(message.ends_with("/shop has no commit `mian`") && hint.contains("git branch --all"));
-    // A checkout as CI has it: shallow, of one commit.
+    // A checkout as in CI: shallow, with one commit.
     repository.git(&["branch", "release"]);
     let before = repository.git(&["rev-parse", "HEAD"]).trim().to_owned();
     repository.write("shop/api/server.js", "2");
@@ -261,7 +262,7 @@ fn ignored_configuration_is_copied_and_removed_again() {
     assert_eq!(tracked, "tracked before it was ignored");
     drop(worktree);
     assert!(!copy.exists(), "no secret stays in the cache");
-    // What was built with another configuration is built again.
+    // A build with another configuration is done again.
     let mark = |source: &Source| source.builds[0].mark.clone();
     let before = mark(&source);
     repository.write("shop/api/.env", "A=5");
@@ -312,7 +313,7 @@ fn paths_into_the_working_tree_are_refused_wherever_they_stand() {
             "{more}: {message}"
         );
     }
-    // A relative path is each side's own, and has to be there.
+    // A relative path belongs to each side, and must exist.
     let relative = |path: &str| find(&format!("command = [\"node\", \"--require={path}\", \"server.js\"]"));
     assert_eq!(relative("./lib/x.js").unwrap().against.notes, Vec::<String>::new());
     repository.write("shop/api/new.js", "1");
@@ -354,7 +355,7 @@ fn a_command_whose_files_the_commit_lacks_or_shares_is_told() {
     let (message, hint) = refused(find("api", &server));
     let shared = format!("is the working tree's, also for the service at main ({short})");
     assert!(message.ends_with(&shared) && hint.contains("relative"), "{message} {hint}");
-    // So is a program that PATH leads to, as it does where npm or a venv is active.
+    // The same applies to a program found through PATH, as with npm or an active venv.
     repository.write("shop/api/bin/tool", "");
     let bin = repository.path("shop/api/bin");
     fs::set_permissions(bin.join("tool"), Permissions::from_mode(0o755)).unwrap();
@@ -364,7 +365,8 @@ fn a_command_whose_files_the_commit_lacks_or_shares_is_told() {
     assert!(message.ends_with(&shared), "{message}");
     let notes = find("api", "dist/server.js").unwrap().against.notes;
     assert!(notes[0].contains("runs api/dist/server.js, which is not in git"), "{notes:?}");
-    // Lock files of others are not understood, and none is told where packages are named.
+    // Lock files of other package managers are not supported, and a package.json with dependencies but no
+    // lock file is reported.
     let lock = repository.path("shop/pnpm-lock.yaml");
     fs::rename(repository.path("shop/api/package-lock.json"), &lock).unwrap();
     repository.write("shop/package.json", "{}");

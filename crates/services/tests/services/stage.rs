@@ -1,6 +1,8 @@
-//! Where a test plays: a folder, services with a mark of the test's own, and a look behind the curtain at the end.
+//! Test environment: a folder, services with a mark of the test, and a check for remaining processes at the
+//! end.
 //!
-//! The look uses nothing of the crate: what it is to prove cannot be the proof. The tests of services on other machines have it, too.
+//! The check uses nothing of the crate, which it verifies. The tests of services on other machines use it,
+//! too.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +15,7 @@ use plan::{Command, Ready, Service, Source};
 use proofload_services::{Error, Placement, Ports, Running, Warden, start};
 
 pub const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// Nothing here takes this long, on whatever machine.
+/// No wait takes this long on any machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Stage {
@@ -68,7 +70,7 @@ impl Stage {
         start(&warden(), service, &ports(service), &self.placement(), cancelled)
     }
 
-    /// Starts it with another placement than the usual one.
+    /// Starts it with another placement than the default.
     pub fn start_placed(
         &self,
         service: &Service,
@@ -79,7 +81,7 @@ impl Stage {
         start(&warden(), service, &ports(service), &placement, &|| false)
     }
 
-    /// The living processes that this test started.
+    /// Living processes that this test started.
     pub fn alive(&self) -> Vec<u32> {
         let all = fs::read_dir("/proc").unwrap().flatten();
         let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -87,7 +89,7 @@ impl Stage {
             let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             environ.split(|byte| *byte == 0).any(|variable| variable == self.mark.as_bytes())
         };
-        // An ended process that nobody has waited for has no environment.
+        // An ended process that was not reaped has no environment.
         numbers.filter(ours).collect()
     }
 
@@ -108,7 +110,7 @@ impl Drop for Stage {
     }
 }
 
-/// How a service is started, to be changed.
+/// The command of a service, to be changed.
 pub fn of(service: &mut Service) -> &mut Command {
     service.command_mut().unwrap()
 }
@@ -143,7 +145,7 @@ pub fn wait_until(patience: Duration, mut happened: impl FnMut() -> bool) -> boo
     true
 }
 
-/// The body of the answer to a GET.
+/// The body of the response to a GET.
 pub fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
@@ -152,7 +154,7 @@ pub fn get(address: SocketAddr, path: &str) -> String {
     answer.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
-/// Further variables for a service.
+/// Adds variables to a service.
 pub fn with_env(mut service: Service, env: &[(&str, &str)]) -> Service {
     let more: BTreeMap<String, String> =
         env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -160,7 +162,7 @@ pub fn with_env(mut service: Service, env: &[(&str, &str)]) -> Service {
     service
 }
 
-/// Name of the control group that Proofload made for a process, where it could.
+/// Name of the control group that Proofload created for a process, if any.
 pub fn group_of(pid: u32) -> Option<String> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
     let names = groups.lines().filter_map(|line| line.rsplit('/').next());
@@ -173,7 +175,7 @@ pub fn folders(name: &str) -> Vec<String> {
     String::from_utf8_lossy(&list.stdout).lines().map(str::to_owned).collect()
 }
 
-/// Names of the folders that wardens made for services of a Proofload of this number.
+/// Names of the folders that wardens created for services of a Proofload with this number.
 pub fn scratch_folders(proofload: u32) -> Vec<String> {
     let beginning = format!("proofload-{proofload}-");
     let places = [std::env::temp_dir(), PathBuf::from("/tmp")];

@@ -1,4 +1,4 @@
-//! Services that become ready, and the many ways in which they do not; and the folder of a service's own.
+//! Services that become ready, the ways in which they do not, and the private folder of a service.
 
 use std::cell::Cell;
 use std::net::TcpListener;
@@ -19,7 +19,7 @@ fn a_service_is_ready_when_its_path_answers_with_2xx() {
     let mut service = with_env(stage.service(&["node", "server.js"]), &[("UNREADY", "3")]);
     service.ready = Ready::Http("/healthz".to_owned());
     let mut running = stage.start(&service).unwrap();
-    // It would still be unready had fewer than four looks been taken.
+    // It would still be unready after fewer than four probes.
     assert!(get(running.address, "/").parse::<u64>().unwrap() > 0);
     assert_eq!(running.exited(), None);
     let sight = running.sight(&[]);
@@ -55,7 +55,7 @@ fn a_service_has_the_limit_on_open_files_that_proofload_was_started_with() {
     let stage = Stage::new();
     let warden = warden();
     let before = getrlimit(Resource::Nofile);
-    // As a load does, in the other direction: where the limit is the highest already it cannot be raised.
+    // Raised or lowered as a load does. If the limit is already the maximum it cannot be raised.
     let changed = before.current.map(|soft| soft - 100);
     setrlimit(Resource::Nofile, Rlimit { current: changed, maximum: before.maximum }).unwrap();
     let service = stage.shell("ulimit -n; exit 3");
@@ -122,7 +122,7 @@ fn a_service_that_is_not_ready_in_time_is_stopped_and_what_was_seen_is_told() {
     };
     let check = |service: &dyn Fn(&Stage) -> plan::Service, seen: &str, tail: Option<&str>| {
         let stage = Stage::new();
-        // Long enough for node to come up on a busy machine.
+        // Long enough for node to start on a busy machine.
         let service = plan::Service { ready_timeout: Duration::from_secs(4), ..service(&stage) };
         let error = stage.start(&service).unwrap_err();
         let (message, begin) = (error.to_string(), "service api was not ready after 4s: waited for ");
@@ -173,7 +173,7 @@ fn a_service_that_does_not_heed_its_port_is_found_by_its_own_sockets() {
     assert_eq!(running.other_ports.len(), 1, "a port that speaks something else: {found:?}");
     assert_eq!(get(running.address, "/"), "x");
     running.stop();
-    // What it was given is in PORT all the same, and IPv6 alone is somewhere else.
+    // PORT still has the assigned port, and IPv6 alone is another address.
     match stage.start(&node("s().listen(process.env.PORT, '::1')")) {
         Ok(running) => assert!(running.address.is_ipv6() && running.found.is_some()),
         Err(error) => {
@@ -182,7 +182,7 @@ fn a_service_that_does_not_heed_its_port_is_found_by_its_own_sockets() {
             eprintln!("SKIPPED: this system has no IPv6");
         }
     }
-    // A port that is fixed is to be heeded.
+    // A fixed port must be used.
     let mut fixed = node("s().listen(0)");
     fixed.command_mut().unwrap().port = ports(&fixed).of("api");
     fixed.ready_timeout = Duration::from_secs(3);
@@ -233,7 +233,7 @@ fn a_port_of_an_earlier_start_is_not_given_as_port() {
     assert_eq!((running.address.port(), &running.found), (free, &None));
     assert_ne!(get(running.address, "/"), free.to_string());
     running.stop();
-    // One that listens on PORT this time may have been measured elsewhere before.
+    // A service that listens on PORT this time may have been measured on another port before.
     let text = format!(
         "for (const p of [{free}, process.env.PORT]) require('http').createServer((q, r) => r.end()).listen(p)"
     );
@@ -279,7 +279,7 @@ fn a_start_can_be_cancelled_also_while_an_answer_is_awaited() {
     let stage = Stage::new();
     let mut service = with_env(stage.service(&["node", "server.js"]), &[("SILENT", "1")]);
     service.ready = Ready::Http("/".to_owned());
-    // Were it asked between the looks only, it would not be asked this often in the time that a start may take.
+    // If it were only checked between probes, it would not be checked this often within the permitted time.
     let asked = Cell::new(0);
     let cancelled = || {
         asked.set(asked.get() + 1);
@@ -300,7 +300,7 @@ fn a_program_that_is_no_warden_is_told() {
     let said = "service api: its warden failed: it said \"hello\" and ended with exit status: 0";
     assert_eq!(failure(&["/bin/echo", "hello"]), said);
     assert!(failure(&["/no/such/program"]).contains("cannot start /no/such/program"));
-    // One that says nothing more is not waited for as long as it lives.
+    // A warden whose output is closed is not waited for until its end.
     assert!(failure(&["/bin/sh", "-c", "exec >&-; exec sleep 100"]).contains("ended with signal: 9"));
 }
 

@@ -1,4 +1,4 @@
-//! Few blocks, where every resample there is can be gone through: against NumPy's enumeration.
+//! Tests with few blocks, where all resamples can be enumerated, against NumPy's enumeration.
 
 use super::*;
 use serde::Deserialize;

@@ -1,10 +1,12 @@
-//! How far a quantile of all blocks' latencies together might lie elsewhere, had other blocks been drawn.
+//! Bands for quantiles of the merged latencies of all blocks: their variation if other blocks had been drawn.
 //!
-//! Whole blocks are drawn with replacement (the cluster bootstrap), because requests of one block share its processes.
+//! Whole blocks are drawn with replacement (the cluster bootstrap), because requests of one block share its
+//! processes.
 //!
-//! Must not: carry a verdict, or show a quantile with fewer samples than [`Latencies::resolves`] wants. It tells of displayed
-//! figures only, and with few blocks it is too narrow, because it cannot reach beyond what the blocks themselves showed: a
-//! band of 95 % missed p50 in 11 % of simulated runs of 6 blocks and 7 % of 30, p99 in 24 % and 8 %.
+//! Bands are for displayed values only and must not support a verdict. No quantile with fewer samples than
+//! [`Latencies::resolves`] requires may be shown. With few blocks a band is too narrow, because it cannot
+//! reach beyond the observed values: a band of 95 % missed p50 in 11 % of simulated runs of 6 blocks and 7 %
+//! of 30, p99 in 24 % and 8 %.
 
 use super::{Latencies, Quantile, rank};
 use crate::Resampling;
@@ -13,30 +15,31 @@ use crate::student::is_share;
 
 const PURPOSE: [u8; 8] = *b"clusters";
 
-/// The band in which a quantile of the merged latencies scatters. Nanoseconds.
+/// Band of a quantile of the merged latencies, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Band {
     /// Lower end.
     pub low_ns: u64,
-    /// Upper end; `AtLeast` where censored requests leave it open.
+    /// Upper end. `AtLeast` if censored requests leave it open.
     pub high: Quantile,
 }
 
-/// The bands of these quantiles (0.99 is p99), in their order, of the merged `blocks`, each block's latencies of one variant,
-/// two-sided at `level`; all of the same draws.
+/// Computes the bands of these quantiles (0.99 is p99), in their order, for the merged `blocks`: each block's
+/// latencies of one variant. Bands are two-sided at `level` and use the same draws.
 ///
 /// B times n blocks are drawn with replacement and merged. Each time the quantile lies between two bounds, as
-/// [`Latencies::bounds`] tells, the upper of which may be infinite. With k = ⌊(B + 1)(1 − level)/2⌋ the band reaches from the
-/// k-th smallest lower bound to the k-th largest upper bound; where that is infinite, the upper end is `AtLeast` the
-/// k-th largest lower bound. Source: Davison & Hinkley, *Bootstrap Methods and their Application*, 1997, sections 2.4 and 3.8
-/// (percentile method, resampling of whole clusters).
+/// explained in [`Latencies::bounds`]. The upper bound may be infinite. With k = ⌊(B + 1)(1 − level)/2⌋ the
+/// band reaches from the k-th smallest lower bound to the k-th largest upper bound. If that is infinite, the
+/// upper end is `AtLeast` the k-th largest lower bound. Source: Davison & Hinkley, *Bootstrap Methods and
+/// their Application*, 1997, sections 2.4 and 3.8 (percentile method, resampling of whole clusters).
 ///
-/// Nothing is merged B times: running sums of each block's cells are added up with the weights of a draw, and the rank is
-/// found by halving. With K cells hit by any block that is 8 K n bytes (twice that when anything is censored) and B n log2 K
-/// additions: 30 blocks of 4,000 cells are 1 MB, and 1,000 draws of them took 35 to 80 ms on a busy machine, most of it for
-/// reading the blocks.
+/// Histograms are not merged B times. Instead, running sums of each block's cells are added with the weights
+/// of a draw, and the rank is found by bisection. With K cells hit by any block this takes 8 K n bytes (twice
+/// that if anything is censored) and B n log2 K additions. 30 blocks of 4,000 cells are 1 MB, and 1,000 draws
+/// of them took 35 to 80 ms on a busy machine, most of it for reading the blocks.
 ///
-/// `None` below six blocks, unless each share is within 0 to 1, for too few or many resamples, and for an empty block.
+/// `None` below six blocks, unless each share is within 0 to 1, for too few or too many resamples, and for an
+/// empty block.
 pub fn quantile_bands(
     blocks: &[Latencies],
     quantiles: &[f64],
@@ -58,7 +61,8 @@ pub fn quantile_bands(
 }
 
 impl Latencies {
-    /// [`Latencies::quantile`] of each of these shares, in their order: for curves, because the cells are added up only once.
+    /// [`Latencies::quantile`] of each of these shares, in their order. For curves, because the cells are
+    /// summed only once.
     pub fn quantiles(&self, shares: &[f64]) -> Vec<Option<Quantile>> {
         let merged = Merged::new(std::slice::from_ref(self));
         let quantile = |share: &f64| {
@@ -70,10 +74,10 @@ impl Latencies {
     }
 }
 
-/// An upper bound that is none.
+/// Marks an unbounded upper bound.
 const OPEN: u64 = u64::MAX;
 
-/// How often each block was drawn.
+/// Number of times each block was drawn.
 fn weights(blocks: usize, draws: &mut Draws) -> Vec<u64> {
     let mut weights = vec![0; blocks];
     (0..blocks).for_each(|_| weights[draws.index(blocks)] += 1);
@@ -91,10 +95,10 @@ fn band(bounds: &[(u64, u64)], level: f64) -> Band {
     Band { low_ns: lows[k - 1], high }
 }
 
-/// All blocks' latencies, ready to be merged with any weights.
+/// Latencies of all blocks, prepared for merging with any weights.
 struct Merged {
     answered: Sums,
-    /// Censored samples at their bounds too; `None` when there are none.
+    /// Responses and censored samples at their bounds. `None` without censored samples.
     everything: Option<Sums>,
 }
 
@@ -109,7 +113,8 @@ impl Merged {
         }
     }
 
-    /// Both ends of the quantile when each block counts `weights` times, [`OPEN`] for an upper one that is infinite.
+    /// Lower and upper bound of the quantile if each block counts `weights` times. The upper one is [`OPEN`]
+    /// if infinite.
     fn bounds(&self, weights: &[u64], q: f64) -> (u64, u64) {
         let everything = self.everything.as_ref().unwrap_or(&self.answered);
         let rank = rank(q, everything.count(weights));
@@ -118,11 +123,12 @@ impl Merged {
     }
 }
 
-/// For each cell that any block hit, in rising order, each block's samples up to and with that cell.
+/// For each cell that any block hit, in ascending order, each block's number of samples up to and including
+/// that cell.
 struct Sums {
-    /// Each with its row below.
+    /// Each with the index of its row below.
     cells: Vec<(u64, usize)>,
-    /// One row a cell, one column a block.
+    /// One row per cell, one column per block.
     up_to: Vec<u64>,
     blocks: usize,
 }
@@ -153,7 +159,7 @@ impl Sums {
         self.cells.len().checked_sub(1).map_or(0, |last| self.up_to(last, weights))
     }
 
-    /// The cell of the sample of `rank` (from 1), [`OPEN`] when there are fewer.
+    /// Cell of the sample of `rank` (from 1), or [`OPEN`] if there are fewer samples.
     fn nth(&self, weights: &[u64], rank: u64) -> u64 {
         let at = self.cells.partition_point(|(_, row)| self.up_to(*row, weights) < rank);
         self.cells.get(at).map_or(OPEN, |(cell, _)| *cell)

@@ -1,6 +1,6 @@
-//! Histograms as text: base64 of HdrHistogram's compressed V2 form.
+//! Text encoding of histograms: base64 of HdrHistogram's compressed V2 form.
 //!
-//! Texts come from records that may be damaged or made by somebody else: every length is checked before it is believed.
+//! Records may be damaged or made by other programs, so every length is checked before use.
 
 use super::packed::{CELLS, Packed, Packer, take};
 use super::{HIGHEST_NS, LOWEST_NS, SIGNIFICANT_DIGITS};
@@ -15,12 +15,12 @@ use std::io::Read;
 const HEAD_BYTES: usize = 8;
 /// First four bytes of the plain V2 form: the base cookie with one-byte words.
 const V2_COOKIE: [u8; 4] = 0x1c84_9313_u32.to_be_bytes();
-/// The head of the plain V2 form.
+/// Length of the head of the plain V2 form.
 const PLAIN_HEAD_BYTES: usize = 40;
-/// Every one of our cells as a 9-byte number: no honest histogram inflates to more.
+/// Every one of our cells as a 9-byte number. No valid histogram inflates to more.
 const INFLATED_BYTES_MAX: u64 = PLAIN_HEAD_BYTES as u64 + 9 * CELLS as u64;
 
-/// Base64 of the compressed V2 form.
+/// Encodes as base64 of the compressed V2 form.
 pub(super) fn to_text(histogram: &Histogram<u32>) -> String {
     let mut bytes = Vec::new();
     V2DeflateSerializer::new()
@@ -29,7 +29,8 @@ pub(super) fn to_text(histogram: &Histogram<u32>) -> String {
     STANDARD.encode(bytes)
 }
 
-/// The cells of a text; none when the text is empty. A few KiB, for a table of all cells would be 132 and nearly all of it empty.
+/// Decodes the cells of a text. An empty text has none. The result is packed: a few KiB instead of 132,
+/// nearly all of which would be empty.
 pub(super) fn from_text(text: &str) -> Result<Packed, String> {
     if text.is_empty() {
         return Ok(Packed::default());
@@ -40,7 +41,7 @@ pub(super) fn from_text(text: &str) -> Result<Packed, String> {
     cells(&plain[PLAIN_HEAD_BYTES..])
 }
 
-/// Where the head says that its histogram has another layout than ours, or what none of ours has.
+/// Rejects a head with a different layout or with fields that our histograms never have.
 ///
 /// ```text
 /// bytes   0    4         8         12      16       24        32
@@ -61,12 +62,13 @@ fn check_head(plain: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// A field of the head, which is whole.
+/// Returns a field of a complete head.
 fn word<const BYTES: usize>(plain: &[u8], at: usize) -> [u8; BYTES] {
     plain[at..at + BYTES].try_into().expect("a range has as many bytes as it says")
 }
 
-/// The counts of all cells in order, the last ones left out: a number above 0 is a count, one below so many cells without any.
+/// Decodes the counts of all cells in order, without trailing empty cells. A number above 0 is a count, a
+/// negative one is a number of empty cells.
 fn cells(mut numbers: &[u8]) -> Result<Packed, String> {
     let mut packer = Packer::default();
     let mut cell = 0_u64;
@@ -89,9 +91,9 @@ fn cells(mut numbers: &[u8]) -> Result<Packed, String> {
     Ok(packer.finish())
 }
 
-/// The plain V2 form inside a compressed one.
+/// Inflates a compressed form to the plain V2 form.
 ///
-/// Its head may be damaged too, so the size is bounded here, and the claimed length must be the one that is there.
+/// The head may be damaged too, so the size is limited here, and the claimed length must match.
 fn inflate(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let deflated = bytes.get(HEAD_BYTES..).ok_or_else(|| damaged("cut off in its head"))?;
     let mut inflated = Vec::new();

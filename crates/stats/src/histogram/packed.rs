@@ -1,37 +1,38 @@
-//! The cells of a histogram: which values each holds, and those that were hit in few bytes, for a long run keeps those of ten
-//! thousands of slices.
+//! Cells of a histogram: the values of each cell, and a packed form of the nonempty cells. A long run stores
+//! the cells of tens of thousands of slices.
 //!
 //! ```text
-//! cell    0 … 2047    2048 … 3071    3072 … 4095   …      each further thousand (1,024) covers twice the range of the one before,
+//! cell    0 … 2047    2048 … 3071    3072 … 4095   …      each further 1,024 cells cover twice the range of the previous ones,
 //! width       1 ns           2 ns           4 ns   …      from 2,048 ns, 4,096 ns, … on: HdrHistogram's for 1 ns to 1 h, three digits
 //!
-//! for each cell, rising:   2 × distance + (is count above 1)     count − 2, where it is     each as a number of variable length
+//! for each cell, ascending:   2 × distance + (is count above 1)     count − 2, if above 1     each as a number of variable length
 //! ```
-//! The distance is that to the cell behind the one before: 0 for neighbours. Most cells take one byte, or two. Numbers are LEB128 as
-//! HdrHistogram's V2 form has it: seven bits a byte, the lowest first, and the ninth byte is the last one and has all its eight bits.
+//! The distance is the number of empty cells since the previous cell: 0 for neighbours. Most cells take one
+//! or two bytes. Numbers are LEB128 as in HdrHistogram's V2 form: seven bits per byte, lowest first, and a
+//! ninth byte is the last and has eight bits.
 //!
-//! Must not: lose or move a sample.
+//! Packing never loses or moves a sample.
 
-/// Cells in all.
+/// Total number of cells.
 pub(super) const CELLS: u32 = 33_792;
-/// Cells of one width, as a power of two.
+/// Number of cells of the same width, as a power of two.
 const ROW_BITS: u32 = 10;
 const ROW: u32 = 1 << ROW_BITS;
 
-/// The cell of a value; beyond the last one where the value is longer than any that has a cell.
+/// Returns the cell of a value. Values above the range give an index beyond the last cell.
 pub(super) fn cell_of(ns: u64) -> u32 {
     let width_bits = (u64::BITS - 1 - ROW_BITS) - (ns | u64::from(2 * ROW - 1)).leading_zeros();
-    // At most 2 × ROW, however long.
+    // At most 2 × ROW for any value.
     width_bits * ROW + (ns >> width_bits) as u32
 }
 
-/// The lowest value that a cell holds.
+/// Returns the lowest value of a cell.
 pub(super) fn lowest(cell: u32) -> u64 {
     let width_bits = (cell >> ROW_BITS).saturating_sub(1);
     u64::from(cell - width_bits * ROW) << width_bits
 }
 
-/// Cells with their samples.
+/// Nonempty cells with their sample counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Packed {
     bytes: Box<[u8]>,
@@ -39,18 +40,18 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    /// Samples in all.
+    /// Total number of samples.
     pub fn len(&self) -> u64 {
         self.samples
     }
 
-    /// The cells, rising, each with its samples.
+    /// Iterates over the cells in ascending order, each with its sample count.
     pub fn cells(&self) -> PackedCells<'_> {
         PackedCells { bytes: &self.bytes, next: 0 }
     }
 }
 
-/// From rising cells; those without a sample are left out. A count beyond 32 bits stays at their end, as in any of our tables.
+/// Packs ascending cells, without empty ones. A count above 32 bits saturates, as in all our tables.
 impl FromIterator<(u32, u64)> for Packed {
     fn from_iter<I: IntoIterator<Item = (u32, u64)>>(cells: I) -> Packed {
         let mut packer = Packer::default();
@@ -66,12 +67,12 @@ impl FromIterator<(u32, u64)> for Packed {
 pub(super) struct Packer {
     bytes: Vec<u8>,
     samples: u64,
-    /// The cell behind the last one.
+    /// The index after the last cell.
     next: u32,
 }
 
 impl Packer {
-    /// Takes in a cell that lies behind all before it.
+    /// Adds a cell, which must be above all earlier ones.
     pub fn push(&mut self, cell: u32, count: u32) {
         debug_assert!(cell >= self.next, "cell {cell} comes after {}", self.next);
         if count == 0 {
@@ -85,7 +86,7 @@ impl Packer {
         self.samples += u64::from(count);
     }
 
-    /// All of them.
+    /// Returns the packed cells.
     pub fn finish(self) -> Packed {
         Packed { bytes: self.bytes.into_boxed_slice(), samples: self.samples }
     }
@@ -110,10 +111,10 @@ impl Iterator for PackedCells<'_> {
     }
 }
 
-/// Bytes of the longest number.
+/// Maximum length of a number, in bytes.
 const BYTES_MAX: u32 = 9;
 
-/// Puts a number behind others.
+/// Appends a number.
 pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     for _ in 1..BYTES_MAX {
         if number < 0x80 {
@@ -125,7 +126,8 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Takes the first number away; `None` where there is none, or it is cut off. What was there of it is gone then.
+/// Removes and returns the first number. `None` if the input is empty or truncated. The bytes of a truncated
+/// number are consumed.
 #[inline]
 pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;

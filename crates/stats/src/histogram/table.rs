@@ -1,6 +1,7 @@
-//! One histogram, open for recording or packed to be kept.
+//! One histogram, open for recording or packed for storage.
 //!
-//! Must not: lose or move a sample; packed and open again it has the same cells with the same counts.
+//! Packing never loses or moves a sample: a histogram that is packed and opened again has the same cells and
+//! counts.
 
 use std::borrow::Cow;
 
@@ -9,12 +10,12 @@ use hdrhistogram::Histogram;
 use super::packed::{Packed, cell_of, lowest};
 use super::table;
 
-/// A histogram of our one layout.
+/// A histogram with the common layout.
 #[derive(Clone)]
 pub(super) enum Table {
     /// All cells, 132 KiB.
     Open(Box<Histogram<u32>>),
-    /// Those that were hit, a byte or two for each.
+    /// Only the nonempty cells, one or two bytes each.
     Packed(Packed),
 }
 
@@ -23,7 +24,7 @@ impl Table {
         self.len() == 0
     }
 
-    /// Samples in all.
+    /// Total number of samples.
     pub fn len(&self) -> u64 {
         match self {
             Self::Open(histogram) => histogram.len(),
@@ -31,7 +32,7 @@ impl Table {
         }
     }
 
-    /// The histogram to record in. Allocates where it was packed.
+    /// Returns the histogram for recording. Allocates if it was packed.
     #[inline]
     pub fn open(&mut self) -> &mut Histogram<u32> {
         if let Self::Packed(_) = self {
@@ -43,7 +44,8 @@ impl Table {
         }
     }
 
-    /// The histogram as the library knows it. Allocates where it is packed; what can be told from its cells alone should be.
+    /// Returns the histogram as the library's type. Allocates if it is packed, so prefer methods that use
+    /// only the cells.
     pub fn full(&self) -> Cow<'_, Histogram<u32>> {
         match self {
             Self::Open(histogram) => Cow::Borrowed(histogram.as_ref()),
@@ -55,7 +57,7 @@ impl Table {
         }
     }
 
-    /// The cells that were hit, rising, each with its samples.
+    /// Iterates over the nonempty cells in ascending order, each with its sample count.
     pub fn cells(&self) -> Box<dyn Iterator<Item = (u32, u64)> + '_> {
         match self {
             Self::Open(histogram) => {
@@ -67,12 +69,12 @@ impl Table {
         }
     }
 
-    /// The same by the lowest value of each cell.
+    /// Like [`Table::cells`], with the lowest value of each cell.
     pub fn lowest_ends(&self) -> impl Iterator<Item = (u64, u64)> {
         self.cells().map(|(cell, count)| (lowest(cell), count))
     }
 
-    /// Takes in the samples of another. Two packed ones stay packed.
+    /// Adds the samples of another table. The sum of two packed tables stays packed.
     pub fn add(&mut self, more: &Table) {
         match (&mut *self, more) {
             (Self::Packed(sum), Self::Packed(more)) if sum.len() == 0 => sum.clone_from(more),
@@ -84,7 +86,7 @@ impl Table {
         }
     }
 
-    /// Keeps only what was hit.
+    /// Keeps only the nonempty cells.
     pub fn pack(&mut self) {
         if let Self::Open(_) = self {
             *self = Self::Packed(self.cells().collect());
@@ -104,10 +106,10 @@ impl PartialEq for Table {
     }
 }
 
-/// The cells of two tables, rising, those of both once.
+/// Merges the cells of two tables in ascending order. Cells in both are summed.
 pub(super) fn both(cells: impl Iterator<Item = (u32, u64)>) -> Vec<(u32, u64)> {
     let mut cells: Vec<(u32, u64)> = cells.collect();
-    // A stable sort merges two rows that rise.
+    // A stable sort merges two ascending sequences.
     cells.sort_by_key(|(cell, _)| *cell);
     cells.dedup_by(|(cell, more), (before, count)| {
         if cell == before {

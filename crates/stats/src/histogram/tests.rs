@@ -1,4 +1,4 @@
-//! What a reader of latencies would be hurt by: invented certainty, lost samples, a record that reads back differently.
+//! Tests against invented certainty, lost samples, and records that decode differently.
 
 use super::encoding::{from_text, to_text};
 use super::*;
@@ -13,7 +13,7 @@ fn latencies(exact: &[u64], censored: &[u64]) -> Latencies {
     latencies
 }
 
-/// The text of a plain V2 form. Nobody reads the first eight bytes.
+/// Encodes a plain V2 form as text. The first eight bytes are ignored by readers.
 fn stored(plain: &[u8]) -> String {
     let mut encoder = flate2::write::ZlibEncoder::new(vec![0; 8], flate2::Compression::fast());
     encoder.write_all(plain).expect("a Vec");
@@ -94,7 +94,8 @@ fn no_damage_to_a_stored_histogram_panics_or_allocates_without_bound() {
         for value in [0, 1, 0x7f, 0x80, 0xff] {
             let mut damaged = plain.clone();
             damaged[place] = value;
-            // Whether it is an error or another valid histogram depends on the place; it must be one of them.
+            // The position determines whether the result is an error or another valid histogram. Either is
+            // accepted.
             let _ = from_text(&stored(&damaged));
         }
     }

@@ -1,4 +1,4 @@
-//! Designs, effects and boundaries against what is known of them.
+//! Tests of designs, effects and boundaries against known properties.
 
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ fn columns_are_balanced_and_uncorrelated_in_a_row_and_its_mirror_image() {
         assert!(designs.iter().all(|rows| rows.len() <= ROWS_MAX), "{settings}");
         let rows: Vec<&Vec<bool>> = designs.iter().flatten().collect();
         for one in 0..settings {
-            // Each block on its own is balanced too, or its mean would have part in an effect.
+            // Each block is balanced on its own. Otherwise its mean would bias an effect.
             for block in &designs {
                 assert_eq!(block.iter().map(|row| sign(row[one])).sum::<i32>(), 0, "{settings}");
             }
@@ -28,7 +28,7 @@ fn columns_are_balanced_and_uncorrelated_in_a_row_and_its_mirror_image() {
     assert_eq!((designs(0, 1), designs(SETTINGS_MAX + 1, 1)), (None, None));
 }
 
-/// Trials of a world without noise.
+/// Simulates trials without noise.
 fn pairs(settings: usize, pairs: u64, log: impl Fn(&[bool], f64) -> f64) -> Vec<Vec<Mirrored>> {
     let designs = (0..pairs).flat_map(|pair| designs(settings, pair).unwrap());
     let block = |(number, rows): (usize, Rows)| {
@@ -44,7 +44,7 @@ fn pairs(settings: usize, pairs: u64, log: impl Fn(&[bool], f64) -> f64) -> Vec<
 }
 
 proptest! {
-    /// Whatever blocks have in common, and whatever two settings do to each other, has no part in an effect.
+    /// Block effects and interactions of two settings do not affect main effects.
     #[test]
     fn effects_come_out_as_they_were_put_in(
         effects in prop::collection::vec(-0.5_f64..0.5, 2..19), synergy in -0.3_f64..0.3,
@@ -74,7 +74,7 @@ fn a_row_that_is_lost_costs_only_precision() {
     assert_eq!(screened(&blocks[..0]), None);
 }
 
-/// Constants that were found by simulation beforehand: looks at two and three pairs, family 5 %.
+/// Constants determined by simulation beforehand: looks at two and three pairs, family 5 %.
 #[test]
 fn the_boundary_is_that_of_the_simulations() {
     for (effects, c) in [(5, 2.64), (8, 2.79), (11, 2.89), (15, 2.99)] {

@@ -1,4 +1,5 @@
-//! What the guard and the joint methods promise, by simulation. Seeded, so that it cannot fail by chance.
+//! Error rates of the guard and of the joint methods, by simulation. Seeded, so that it cannot fail by
+//! chance.
 
 use crate::simulation::{Noise, RunningT, share};
 use proofload_stats::{ALPHA, Resampling, guard, joint_t};
@@ -19,7 +20,7 @@ fn ever_rejects(mut draw: impl FnMut() -> f64) -> bool {
 #[test]
 fn the_guard_sees_a_clear_difference_and_needs_ten_blocks_for_any() {
     assert!(rejects(&[0.02; 10], 0.01) && !rejects(&[0.02; 9], 0.01));
-    // No scale does it earlier, and one that is far off costs power, not truth.
+    // No scale rejects earlier. A wrong scale reduces power but does not cause errors.
     for exponent in -20..20 {
         let scale = 1.3_f64.powi(exponent);
         assert!(!rejects(&[1.0; 9], scale), "scale {scale}");
@@ -29,7 +30,7 @@ fn the_guard_sees_a_clear_difference_and_needs_ten_blocks_for_any() {
     assert!(power > 0.95, "{power}");
 }
 
-/// Log ratios of `candidates` against one baseline, all with the noise of that baseline in common.
+/// Draws log ratios of `candidates` against one baseline, with that baseline's noise in common.
 fn blocks(noise: &mut Noise, blocks: usize, effects: &[f64]) -> Vec<Vec<f64>> {
     let row = |noise: &mut Noise| {
         let baseline = noise.normal();
@@ -42,7 +43,7 @@ fn blocks(noise: &mut Noise, blocks: usize, effects: &[f64]) -> Vec<Vec<f64>> {
 fn joint_intervals_hold_all_truths_also_where_every_candidate_differs() {
     let resampling = Resampling { resamples: 1_000, seed: 1 };
     let mut noise = Noise::new(15);
-    // All flips of eight blocks are gone through, those of fourteen are drawn.
+    // For eight blocks all flips are enumerated, for fourteen they are drawn.
     for (count, paths) in [(8, 2_000), (14, 500)] {
         let missed = share(paths, || {
             let rows = blocks(&mut noise, count, &[5.0; 6]);

@@ -1,10 +1,10 @@
-//! Changes of level, by simulation from a seed.
+//! Tests of level changes, by simulation from a seed.
 
 use proofload_stats::{CHANGE_LEVEL, Measured, RESAMPLES_MIN, Resampling, changes};
 
 use crate::simulation::Noise;
 
-/// A series of so many points with a step of this size at this place, and noise that is larger than the standard errors say.
+/// Creates a series with a step, and with more noise than the standard errors indicate.
 fn series(noise: &mut Noise, points: usize, step: f64, at: usize) -> Vec<Measured> {
     let one = |index: usize| {
         let standard_error = 0.005 + 0.01 * noise.uniform();
@@ -23,7 +23,8 @@ fn where_nothing_changes_one_in_a_hundred_says_so() {
             let resampling = Resampling { resamples: RESAMPLES_MIN, seed: *seed };
             !changes(&series(&mut noise, points, 0.0, 0), resampling).expect("numbers").is_empty()
         });
-        // 20 are due; with 2,000 series chance alone leaves 7 to 36 in all but one of a thousand seeds.
+        // The expected number is 20. With 2,000 series chance alone gives 7 to 36 in all but one of a
+        // thousand seeds.
         let alarms = alarms.count();
         assert!((7..=36).contains(&alarms), "{alarms} of 2,000 series of {points} at {CHANGE_LEVEL}");
     }

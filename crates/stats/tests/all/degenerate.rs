@@ -1,4 +1,4 @@
-//! Input that has no answer must get none: not a panic, not a NaN, and above all not a confident number.
+//! Degenerate input must give no result: no panic, no NaN, and no false confidence.
 
 use proofload_stats::{
     Components, Error, Estimate, Latencies, Quantile, Resampling, SLICES_MAX, SLICES_MIN, bootstrap_t,
@@ -9,7 +9,7 @@ use proofload_stats::{
 use crate::filled;
 
 const THOUSAND: Resampling = Resampling { resamples: 1_000, seed: 1 };
-/// An error rate or a level that is none.
+/// Values that are not valid as an error rate or a level.
 const OUTSIDE: [f64; 5] = [0.0, 1.0, -0.5, 95.0, f64::NAN];
 
 #[test]
@@ -27,7 +27,7 @@ fn an_estimate_needs_two_finite_blocks_that_differ() {
 
 #[test]
 fn equal_blocks_have_a_ratio_and_no_interval() {
-    // Bytes per response, the same in every block; the mean of equal numbers may be off by a rounding.
+    // Bytes per response, equal in every block. The mean of equal numbers may have a rounding error.
     let d = [(134_054.0_f64 / 9_321.0).ln(); 7];
     let Err(Error::NoSpread { ratio }) = Estimate::of(&d, 2.5) else { panic!("no spread") };
     assert!((ratio - 134_054.0 / 9_321.0).abs() < 1e-9);
@@ -67,9 +67,9 @@ fn a_warm_up_is_cut_where_it_ends() {
     let series: Vec<f64> = (0..200).map(|i| if i < 40 { i as f64 } else { 40.0 } + noise(i)).collect();
     let truncation = mser5(&series);
     assert!(truncation.steady && (35..=45).contains(&truncation.buckets), "{truncation:?}");
-    // The same ramp through most of the series leaves nothing to call steady.
+    // A ramp through most of the series leaves no steady part.
     assert!(!mser5(&series[..24]).steady && steady_after(&series[..44]).is_none());
-    // Bursts in which the host takes half of the time hide the cut from MSER, and not from medians.
+    // Bursts in which the host takes half of the time hide the cut from MSER, but not from medians.
     let burst = |i: usize| if i % 20 < 4 && (20..64).contains(&i) { 0.5 } else { 1.0 };
     let taken: Vec<f64> =
         (0..100).map(|i| burst(i) * (if i < 15 { 20.0 } else { 40.0 } + noise(i))).collect();
@@ -92,7 +92,7 @@ fn variances_need_two_of_each() {
 #[test]
 fn the_number_of_slices_follows_the_costs_and_stays_in_its_range() {
     let noise = |between, within| Components { between, within, freedom: 4.0 };
-    // A trial costs nine slices, the variances are alike: three.
+    // A trial costs nine slices and the variances are equal: three.
     assert_eq!(slices(9.0, 1.0, &noise(1e-4, 1e-4)), 3);
     assert_eq!(slices(9.0, 1.0, &noise(1e-4, 2.25e-4)), 5, "4.5 is rounded up");
     assert_eq!(slices(9.0, 1.0, &noise(0.0, 1e-4)), SLICES_MAX);
@@ -118,7 +118,7 @@ fn a_bootstrap_needs_six_finite_blocks_that_differ() {
     for d in [&[][..], &all[..1], &[0.1, 0.2, 0.3, 0.1, 0.2], &all, &[0.1; 7]] {
         assert_eq!(of(d), None, "{d:?}");
     }
-    // All but one block alike: a third of the resamples has no spread, so nothing bounds t* at one end.
+    // All but one block are equal: a third of the resamples has no spread, so t* is unbounded at one end.
     let alike = [0.1, 0.1, 0.1, 0.1, 0.1, 0.2];
     for wide in [1e4, 1e200, f64::MAX].map(|far| [far, -far, far, -far, far, far]).iter().chain([&alike]) {
         assert_eq!(of(wide), None, "{wide:?}");
@@ -160,7 +160,8 @@ fn several_candidates_are_judged_in_whole_finite_blocks_with_spread() {
         assert_eq!(of(&rows), None, "{rows:?}");
     }
     assert_eq!(of(&vec![vec![0.1, 0.0]; 8]), None, "without any spread there are no intervals");
-    // Nothing, always the same, and far beyond what squares of numbers can hold: the last two are one candidate.
+    // A candidate that is always 0, one that is constant, and two whose squares overflow. The last two are
+    // equivalent.
     let wide = [-1.0, 1.5, 2.0, -0.5, 1.0, 0.5, 0.1, -0.7];
     let rows: Vec<Vec<f64>> = wide.iter().map(|d| vec![0.0, 0.1, d * 1e200, -d * 1e200]).collect();
     let one: Vec<Vec<f64>> = wide.iter().map(|d| vec![*d]).collect();
@@ -178,7 +179,7 @@ fn a_band_needs_six_blocks_with_latencies_and_is_open_where_requests_were_given_
     }
     let same = band(&blocks, 0.5).expect("samples");
     assert_eq!((same.low_ns, same.high), (50, Quantile::Exact(50)));
-    // One block in which a fifth was given up after 90 ns: drawn often enough, it leaves p95 open.
+    // One block in which a fifth was censored after 90 ns: drawn often enough, it leaves p95 open.
     (0..25).for_each(|_| blocks[2].censor(90));
     let open = band(&blocks, 0.95).expect("samples");
     assert!(matches!(open.high, Quantile::AtLeast(ns) if ns >= 90) && open.low_ns <= 95, "{open:?}");

@@ -1,5 +1,5 @@
-//! Contrasts of a factorial: what they are called, which cells they need, and how often their intervals hold. Their coefficients are held
-//! against NumPy's in `vectors.rs`.
+//! Contrasts of a factorial: their names, the cells they need, and the coverage of their intervals.
+//! `vectors.rs` compares their coefficients with NumPy.
 
 use crate::simulation::Noise;
 use proofload_stats::{Estimate, Factor, Looks, contrasts, plain_t, welch};
@@ -61,15 +61,16 @@ fn two_strata_have_the_interval_of_welch() {
     let (one, other) = ([0.11, 0.05, 0.08, 0.19, -0.02], [0.3, -0.4, 0.2, 0.1, 0.55]);
     let found = Estimate::of_strata(&[one.to_vec(), other.to_vec()], plain_t(5, 0.95).expect("five"))
         .expect("spread");
-    // Half the difference of one from what the other is turned round.
+    // Half of the difference between one and the negated other.
     let halved = welch(&other.map(|d| -d), &one, 0.95).expect("spread");
     for (ours, theirs) in [(found.ratio, halved.ratio), (found.low, halved.low), (found.high, halved.high)] {
         assert!((ours - theirs.sqrt()).abs() < 1e-9, "{ours} is not {}", theirs.sqrt());
     }
 }
 
-/// Runs without any effect in which an interval does not hold, as a share, and how wide that of the first effect is compared with that of
-/// the blocks' means. `tied` is the standard deviation of what a block does to all variants of a level of the first factor.
+/// Share of runs without any effect in which an interval does not contain the true value, and the width of
+/// the first effect's interval relative to that of the blocks' means. `tied` is the standard deviation of a
+/// block's common effect on all variants with the same level of the first factor.
 fn missed(levels: &[usize], tied: f64) -> (f64, f64) {
     let (all, cells) = (contrasts(&numbered(levels)).expect("few levels"), levels.iter().product::<usize>());
     let critical_t = Looks::new(all.len() as u32).and_then(|looks| looks.end_t(8)).expect("in range");
@@ -78,7 +79,7 @@ fn missed(levels: &[usize], tied: f64) -> (f64, f64) {
     for _ in 0..runs {
         let block = |noise: &mut Noise| {
             let levels = [(); 2].map(|()| tied * noise.normal());
-            // The noisiest variant spreads four times as much as the quietest.
+            // The standard deviation of the noisiest variant is four times that of the quietest.
             let sd = |cell: usize| 0.03 * 4_f64.powf((cell * 5 % 12) as f64 / 11.0);
             let mut log = |cell: usize| levels[cell * 2 / cells] + sd(cell) * noise.normal();
             (0..cells).map(|cell| Some(log(cell).exp())).collect()
@@ -104,7 +105,7 @@ fn intervals_of_effects_hold_together_whatever_each_variant_spreads_and_are_narr
 
 #[test]
 fn a_block_that_treats_levels_unlike_widens_them() {
-    // Shared by all pairs of the level: 7 % of the variance of each, a third, nearly all.
+    // Common to all pairs of the level: 7 % of the variance of each, a third, nearly all.
     for (levels, tied, most) in [
         (&[2, 3, 2][..], 0.02, 0.05),
         (&[2, 3, 2], 0.05, 0.08),

@@ -1,9 +1,9 @@
-//! The promise itself: how often a run without any difference finds one. Seeded, so that it cannot fail by chance.
+//! Error rate of runs without any difference, by simulation. Seeded, so that it cannot fail by chance.
 
 use crate::simulation::{Boundary, Noise, share, shares_crossed_by_end};
 use proofload_stats::{ALPHA, BLOCKS_MAX, BLOCKS_MIN, Looks};
 
-/// Enough that 5 % is known to ±0.1 % (two standard errors).
+/// Determines 5 % to ±0.1 % (two standard errors).
 const PATHS: u32 = 200_000;
 const TOLERANCE: f64 = 0.001;
 
@@ -36,7 +36,7 @@ fn several_comparisons_share_the_error_rate() {
     let looks = looks(11);
     let boundary = Boundary::new(30, |n| if n == 30 { looks.end_t(n) } else { looks.look_t(n) });
     let mut noise = Noise::new(2);
-    // Eleven independent comparisons, the case in which Bonferroni gives away least.
+    // Eleven independent comparisons, the case in which Bonferroni is least conservative.
     let rate = share(PATHS / 10, || (0..11).any(|_| boundary.crossing(|| noise.normal()).is_some()));
     assert!((0.044..ALPHA + 0.003).contains(&rate), "{rate}");
 }

@@ -1,4 +1,4 @@
-//! The statistics against other implementations, by simulation, and for any data at all.
+//! Tests of the statistics against other implementations, by simulation, and with random data.
 
 mod anytime;
 mod change;

@@ -1,9 +1,10 @@
-//! What is promised before a run, a true difference found with 80 %, against simulated runs. Seeded, so that it cannot fail by chance.
+//! Promised power (80 % for a true difference) against simulated runs. Seeded, so that it cannot fail by
+//! chance.
 
 use crate::simulation::{Boundary, Noise, share};
 use proofload_stats::{Rule, blocks_for, effect_found};
 
-/// Enough that 80 % is known to ±0.6 % (two standard errors).
+/// Determines 80 % to ±0.6 % (two standard errors).
 const PATHS: u32 = 20_000;
 const POWER: f64 = 0.8;
 
@@ -11,8 +12,8 @@ fn rules() -> [Rule; 2] {
     [Rule::each_block(1, None).expect("one"), Rule::once(1).expect("one")]
 }
 
-/// The share of runs with a true log-ratio of `effect`, in standard deviations of a block, that show it by the end of `blocks`
-/// blocks, looked at as the rule says.
+/// Share of runs that find a true log ratio of `effect`, in standard deviations of a block, by the end of
+/// `blocks` blocks, with looks according to the rule.
 fn found_by(blocks: u32, effect: f64, rule: &Rule) -> f64 {
     let looks = |n: u32| rule.is_look(n).then(|| rule.critical_t(n))?;
     let last = |n: u32| if n == blocks { rule.forecast_t(n) } else { looks(n) };
@@ -38,7 +39,7 @@ fn the_blocks_that_a_difference_is_said_to_take_find_it_by_about_that_share() {
         let blocks = blocks_for(effect, 1.0, POWER, &rule).expect("an answer");
         let found = found_by(blocks, effect, &rule);
         assert!((found - POWER).abs() < 0.07, "{rule:?}, {blocks} blocks: {found}");
-        // It is the first number that does, and the two functions agree.
+        // This is the first number that is enough, and the two functions agree.
         let least = |blocks| effect_found(blocks, 1.0, POWER, &rule).expect("an interval");
         assert!(least(blocks) <= effect && least(blocks - 1) > effect, "{rule:?}, {blocks} blocks");
     }

@@ -1,4 +1,4 @@
-//! What must hold for any data at all.
+//! Properties that must hold for any data.
 
 use proofload_stats::{
     Components, Direction, Estimate, Latencies, SLICES_MAX, SLICES_MIN, Verdict, judge, mser5, slices, wilson,
@@ -12,7 +12,7 @@ fn log_ratios() -> impl Strategy<Value = Vec<f64>> {
 }
 
 fn samples() -> impl Strategy<Value = Vec<u64>> {
-    // Spread over all magnitudes, from nanoseconds to the hour.
+    // Spread over all magnitudes, from nanoseconds to an hour.
     prop::collection::vec((0..42_u32, 0..1_u64 << 20).prop_map(|(shift, x)| (x << shift) >> 20), 0..60)
 }
 
@@ -78,16 +78,16 @@ proptest! {
     ) {
         let before = filled(&exact, &censored);
         let Some(quantile) = before.quantile(q) else { return Ok(()) };
-        // A sample that waited at least as long as the quantile cannot pull it down.
+        // A sample censored at or above the quantile cannot decrease it.
         let mut after = before.clone();
         (0..more).for_each(|_| after.censor(quantile.ns()));
         prop_assert!(after.quantile(q).expect("samples").ns() >= quantile.ns());
-        // Nor does any, however short it waited, pull down what the quantile can be at most.
+        // No censored sample, however short, can decrease the upper bound of the quantile.
         let mut after = before.clone();
         (0..more).for_each(|_| after.censor(0));
         let highest = |latencies: &Latencies| latencies.bounds(q).expect("samples").1.unwrap_or(u64::MAX);
         prop_assert!(highest(&after) >= highest(&before));
-        // And turning an answer into "at least that" leaves every bound where it was.
+        // Censoring a sample leaves both bounds unchanged.
         if let Some((&given_up, answered)) = exact.split_first() {
             let mut unanswered = censored.clone();
             unanswered.push(given_up);

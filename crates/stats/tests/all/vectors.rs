@@ -1,4 +1,4 @@
-//! The crate against SciPy, NumPy and brute force: `vectors/*.json`, each made by the `make_*.py` beside it.
+//! Tests against SciPy, NumPy and brute force: `vectors/*.json`, each made by the `make_*.py` next to it.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const VECTORS: &str = include_str!("../vectors/vectors.json");
 const RESAMPLING: &str = include_str!("../vectors/resampling.json");
 const SERIES: &str = include_str!("../vectors/series.json");
 
-/// What another program says of one input.
+/// Result of another program for one input.
 struct Row(Value);
 
 impl Row {
@@ -25,19 +25,19 @@ impl Row {
     }
 }
 
-/// The rows of a table of one of the files.
+/// Reads the rows of a table in one of the files.
 fn rows(file: &str, table: &str) -> Vec<Row> {
     let tables: BTreeMap<String, Value> = serde_json::from_str(file).expect("kept with the tests");
     Vec::deserialize(&tables[table]).expect("a table").into_iter().map(Row).collect()
 }
 
-/// Equal to within a relative error, or to within the same absolute one below 1.
+/// Asserts equality within a relative error, or within the same absolute error below 1.
 #[track_caller]
 fn close(ours: f64, theirs: f64, tolerance: f64) {
     assert!((ours - theirs).abs() <= tolerance * theirs.abs().max(1.0), "ours {ours}, theirs {theirs}");
 }
 
-/// Equal to within a relative error, also where both are tiny.
+/// Asserts equality within a relative error, also for tiny values.
 #[track_caller]
 fn near(ours: f64, theirs: f64, tolerance: f64) {
     assert!((ours - theirs).abs() <= tolerance * theirs.abs() + 1e-15, "ours {ours}, theirs {theirs}");
@@ -46,7 +46,7 @@ fn near(ours: f64, theirs: f64, tolerance: f64) {
 #[test]
 fn critical_values_are_those_of_scipy() {
     for row in rows(VECTORS, "t_quantiles") {
-        // The level 1 − p has lost digits of a small p before it reaches us.
+        // The level 1 − p has lost digits of a small p.
         let blocks = row.get::<u32>("freedom") + 1;
         close(plain_t(blocks, 1.0 - row.number("p")).expect("valid"), row.get("t"), 1e-8);
     }
@@ -109,7 +109,7 @@ fn series_are_cut_where_numpy_cuts_them() {
 
 #[test]
 fn quantiles_are_exact_just_when_brute_force_says_so() {
-    // Values below 2,048 have a cell each, so that cells hide nothing.
+    // Values below 2,048 have a cell each, so the histogram is exact.
     let mut half_known = 0;
     for row in rows(VECTORS, "censored_quantiles") {
         let latencies = filled(&row.get::<Vec<u64>>("exact"), &row.get::<Vec<u64>>("censored"));
@@ -128,7 +128,7 @@ fn bootstrap_intervals_are_those_of_numpy_up_to_what_drawing_blurs() {
         let (d, (low, high)): (Vec<f64>, (f64, f64)) = (row.get("d"), row.get("t"));
         let of = |resampling| bootstrap_t(&d, row.get("level"), resampling).expect("spread");
         let ours = of(Resampling { resamples: 100_000, seed: 7 });
-        // An end's standard error is about 1 % of the width with 100,000 resamples, in the long tails of t*.
+        // With 100,000 resamples an end's standard error is about 1 % of the width, in the long tails of t*.
         let off = (ours.low.ln() - low).abs().max((ours.high.ln() - high).abs());
         assert!(off <= 0.04 * (high - low), "{off} off: ours {ours:?}, theirs {}", row.0);
         let seeded = |seed| of(Resampling { resamples: 1_000, seed });
@@ -191,7 +191,7 @@ fn bands_are_those_of_drawing_and_merging_in_numpy() {
         let resampling = Resampling { resamples: 20_000, seed: 3 };
         let bands = quantile_bands(&blocks, &[row.get("q"), 0.99], row.get("level"), resampling);
         let band = bands.expect("samples")[0];
-        // Cells are 0.1 % wide, and the drawing blurs about as much.
+        // Cells are 0.1 % wide, and the draws add about as much error.
         close(band.low_ns as f64, row.get("low"), 0.005);
         close(band.high.ns() as f64, row.get("high"), 0.005);
         assert!(band.high.is_exact() && band.low_ns <= band.high.ns());
@@ -237,7 +237,7 @@ fn neighbours_are_alike_by_chance_as_often_as_simulated_and_rather_less() {
     for row in rows(SERIES, "neighbours") {
         let ours = |alpha: f64| lag1_critical(row.get("blocks"), alpha).expect("enough blocks");
         for (alpha, normal) in row.get::<BTreeMap<String, f64>>("normal") {
-            // 200,000 series know a standard deviation to about 0.2 %.
+            // 200,000 series determine a standard deviation to about 0.2 %.
             let ours = ours(alpha.parse().expect("a level"));
             assert!((ours - normal).abs() < 0.01, "{alpha}: {ours}, simulated {}", row.0);
         }

@@ -1,4 +1,4 @@
-//! Which word an interval earns.
+//! Verdicts of intervals.
 
 use proofload_stats::{Direction, Estimate, Verdict, judge};
 
@@ -10,12 +10,12 @@ fn an_interval_earns_its_word() {
         (6, 0.80, 0.99, 0.05, Worse),
         (6, 0.99, 1.20, 0.05, Inconclusive),
         (6, 0.97, 1.03, 0.05, Equivalent),
-        (6, 1.01, 1.04, 0.05, Equivalent), // certainly more, and certainly less than matters
+        (6, 1.01, 1.04, 0.05, Equivalent), // a certain difference, but too small to matter
         (6, 1.0 / 1.05, 1.05, 0.05, Equivalent),
-        (6, 0.95, 1.0, 0.05, Inconclusive), // 1/1.05 is 0.952: the margin is as wide below 1 as above on the log scale
+        (6, 0.95, 1.0, 0.05, Inconclusive), // 1/1.05 is 0.952: the margin is symmetric on the log scale
         (6, 1.0, 1.10, 0.05, Inconclusive), // touches 1
         (6, 1.06, 1.10, 0.05, Better),
-        // From fewer than four blocks there is no verdict, however clear they look.
+        // With fewer than four blocks there is no verdict, however clear they look.
         (3, 2.0, 2.1, 0.05, Inconclusive),
         (3, 0.1, 0.2, 0.05, Inconclusive),
         (3, 0.999, 1.001, 0.05, Inconclusive),

@@ -1,8 +1,9 @@
 //! Seeded noise and running t statistics, shared by the tests and the two examples that simulate whole runs.
 //!
-//! Kept out of the library, which draws nothing but resamples of what it is given. Same seed, same numbers, on every machine.
+//! Not part of the library, which draws only resamples of its input. The same seed gives the same numbers on
+//! every machine.
 
-// Each of the programs that include this file uses a part of it.
+// Each program that includes this file uses only a part of it.
 #![allow(dead_code)]
 
 use rand::{RngExt, SeedableRng};
@@ -39,7 +40,8 @@ impl Noise {
         }
     }
 
-    /// Student's t of three degrees of freedom, scaled to variance 1: far heavier tails than the normal.
+    /// Student's t of three degrees of freedom, scaled to variance 1, with much heavier tails than the normal
+    /// distribution.
     pub fn heavy(&mut self) -> f64 {
         let chi_square = (0..3).map(|_| self.normal().powi(2)).sum::<f64>();
         self.normal() / chi_square.sqrt()
@@ -61,7 +63,7 @@ impl RunningT {
         self.squares += d * d;
     }
 
-    /// Mean over its standard error. Meaningful from two numbers on.
+    /// Mean over its standard error. Valid from two numbers on.
     pub fn t(&self) -> f64 {
         let mean = self.sum / self.n;
         let variance = (self.squares - self.sum * mean) / (self.n - 1.0);
@@ -69,16 +71,17 @@ impl RunningT {
     }
 }
 
-/// A critical t for each number of blocks, from 0 on; infinite where nobody looks.
+/// A critical t for each number of blocks, from 0 on. Infinite if there is no look.
 pub struct Boundary(pub Vec<f64>);
 
 impl Boundary {
-    /// `critical_t(n)` for n up to `last`, infinite where that is `None`.
+    /// `critical_t(n)` for n up to `last`, infinite if it is `None`.
     pub fn new(last: u32, critical_t: impl Fn(u32) -> Option<f64>) -> Self {
         Self((0..=last).map(|n| critical_t(n).unwrap_or(f64::INFINITY)).collect())
     }
 
-    /// Draws block after block until |t| crosses; gives the blocks that took, and t. `None` when it never does.
+    /// Draws blocks until |t| crosses the boundary. Returns the number of blocks and t. `None` if it never
+    /// crosses.
     pub fn crossing(&self, mut draw: impl FnMut() -> f64) -> Option<(u32, f64)> {
         let mut running = RunningT::default();
         (1..).zip(&self.0[1..]).find_map(|(n, critical)| {
@@ -93,8 +96,8 @@ pub fn share(paths: u32, mut happens: impl FnMut() -> bool) -> f64 {
     f64::from((0..paths).map(|_| u32::from(happens())).sum::<u32>()) / f64::from(paths)
 }
 
-/// For each number of blocks at which a run may end: the share of `paths` that crossed `planned` before that or
-/// `early` there.
+/// For each number of blocks at which a run may end: the share of `paths` that crossed `planned` earlier or
+/// `early` at that block.
 pub fn shares_crossed_by_end(planned: &Boundary, early: &Boundary, paths: u32, seed: u64) -> Vec<f64> {
     let mut crossed = vec![0_u32; planned.0.len()];
     let mut noise = Noise::new(seed);

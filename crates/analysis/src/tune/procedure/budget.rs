@@ -1,4 +1,4 @@
-//! How long steps take, and how many of them the budget has room for.
+//! Duration of steps, and the number of steps that fit into the budget.
 
 use stats::{Measured, ScreenLooks};
 
@@ -6,42 +6,43 @@ use super::{ALPHA, LOOKS, Phase, State, Tuning};
 use crate::tune::screening::{RACE_BLOCKS_MIN, latency_pairs};
 use crate::tune::step::{Step, TooShort};
 
-/// After so many pairs, a confirmation of full length comes before more of them.
+/// After this number of pairs, a confirmation of full length has priority over further pairs.
 const PAIRS_ENOUGH: u32 = 9;
-/// Pairs that are planned for each that all settings have room for: those that are decided leave, and the others' pairs are shorter.
-/// Simulated: 1.25 and 2 find less.
+/// Planned pairs relative to the number that fits with all settings. Decided settings leave, which makes
+/// later pairs shorter. In simulations 1.25 and 2 found less.
 const PAIRS_PLANNED: f64 = 1.5;
-/// With fewer pairs than these hardly any setting leaves in time.
+/// Below this number of pairs hardly any setting leaves in time.
 const PAIRS_PLANNED_FROM: f64 = 6.0;
-/// Blocks of the confirmation: those that are set aside for it, and the most, where there is time left.
+/// Blocks of the confirmation: the reserved number, and the maximum if there is time left.
 const CONFIRM_BLOCKS: (u32, u32) = (6, 12);
-/// Those that are set aside once there are as many pairs as all settings have room for.
+/// Reserved number once the pairs that fit with all settings are done.
 const CONFIRM_BLOCKS_LATE: u32 = 8;
-/// The most where response times are confirmed, which differ more from process to process.
+/// Maximum number of blocks for confirming response times, which vary more between processes.
 const CONFIRM_LATENCY_BLOCKS_MAX: u32 = 30;
-/// What is set aside for the confirmation, over what it should take.
+/// Reserved time for the confirmation, relative to its expected duration.
 const ROOM: f64 = 1.2;
-/// What a step may take at most, over what it should; a block that was disturbed is repeated.
+/// Maximum duration of a step, relative to its expected duration. Disturbed blocks are repeated.
 const STEP_ROOM: f64 = 2.5;
-/// The least that it may take, in seconds.
+/// Minimum of that maximum, in seconds.
 const STEP_MOST_MIN_S: f64 = 60.0;
-/// Room in a budget that is asked for: the next run may measure a warm-up half as long again, and then trials take a quarter longer.
+/// Room in a suggested budget. The next run may measure a warm-up half as long again, and trials then take a
+/// quarter longer.
 const ASKED_ROOM: f64 = 1.3;
-/// Settings for which time is set aside for those pairs: seldom do more of them help.
+/// Number of settings for which open-loop pairs are reserved. More rarely help.
 const HELPFUL_MAX: usize = 4;
 
 impl Tuning {
-    /// About how long all of it still takes, in seconds.
+    /// Remaining time of the budget, in seconds.
     pub fn left_s(&self) -> f64 {
         (self.spec.budget_s - self.spent_s).max(0.0)
     }
 
-    /// About how much longer a screening takes that decides this setting, in seconds.
+    /// Approximate additional seconds of a screening that decides this setting.
     pub fn more_s(&self, of: usize) -> Option<f64> {
         let (Measured { value: log, standard_error }, critical_t) =
             self.screen.effect(of, self.spec.metric)?;
         let margin = self.spec.margin.ln_1p();
-        // Either the interval leaves 1, or all of it comes to lie within the margin.
+        // Either the interval excludes 1, or it is entirely within the margin.
         let wanted = log.abs().max(margin - log.abs()).max(margin / 4.0);
         let factor = (critical_t * standard_error / wanted).powi(2);
         let pairs = f64::from(self.screen.pairs);
@@ -50,37 +51,38 @@ impl Tuning {
         Some((factor - 1.0).max(0.5) * pairs * 2.0 * rows * self.trial_s)
     }
 
-    /// Takes in how long a block of so many trials took.
+    /// Learns from the duration of a block with this number of trials.
     pub(super) fn learn(&mut self, block_s: f64, trials: usize) {
         let each = block_s / trials as f64;
-        // The last ones tell most: warm-ups of settings differ.
+        // The latest trials count most, because warm-ups of settings differ.
         self.trial_s = if self.trial_s > 0.0 { 0.5 * (self.trial_s + each) } else { each };
     }
 
-    /// What is set aside for confirmations, of which there are two where response times are to be kept.
+    /// Reserved time for confirmations. There are two if response times have limits.
     pub(super) fn confirm_s(&self) -> f64 {
         self.confirmations_s(CONFIRM_BLOCKS.0, CONFIRM_BLOCKS.0)
     }
 
-    /// How long they take with so many blocks, and so many of response times.
+    /// Duration of the confirmations with these numbers of blocks, in closed loop and for response times.
     fn confirmations_s(&self, blocks: u32, latency_blocks: u32) -> f64 {
         let blocks = blocks + if self.keeps_latency() { latency_blocks } else { 0 };
         2.0 * f64::from(blocks) * self.trial_s * ROOM
     }
 
-    /// What is left for the next confirmation, in seconds.
+    /// Remaining time for the next confirmation, in seconds.
     fn confirmation_left_s(&self) -> f64 {
         let to_come = if self.keeps_latency() && self.confirmed.is_none() { 2.0 } else { 1.0 };
         self.left_s() / to_come
     }
 
-    /// How long a step may take at most, in seconds. A confirmation gets no more than is left: what comes before it leaves it enough.
+    /// Maximum duration of a step, in seconds. A confirmation gets at most the remaining time, and earlier
+    /// steps leave enough.
     pub(super) fn most_s(&self, step: &Step) -> f64 {
         let most_s = (step.seconds * STEP_ROOM).max(STEP_MOST_MIN_S);
         if step.confirms() { most_s.min(self.confirmation_left_s()).max(step.seconds * ROOM) } else { most_s }
     }
 
-    /// As many as there is time for, settled before any of them is seen.
+    /// Number of blocks that fit into the time, decided before the first of them is measured.
     pub(super) fn confirm_blocks(&self) -> u32 {
         let fit = self.confirmation_left_s() / (2.0 * self.trial_s * ROOM).max(1e-9);
         let at_rate = self.phase == Phase::ConfirmLatency;
@@ -88,38 +90,39 @@ impl Tuning {
         (fit as u32).clamp(CONFIRM_BLOCKS.0, most)
     }
 
-    /// What is set aside for pairs in open loop of what so many settings leave.
+    /// Reserved time for open-loop pairs with this number of settings.
     pub(super) fn latency_s(&self, settings: usize) -> f64 {
         let wanted = settings > 1 && self.keeps_latency();
         if wanted { f64::from(latency_pairs(settings)) * self.pair_s(settings) } else { 0.0 }
     }
 
-    /// About how long a block of a race of so many levels takes. Limits are against the service as it is, which then runs beside them.
+    /// Approximate duration of a block of a race with this number of levels. Limits compare with the
+    /// unchanged service, which then runs in the same block.
     pub(super) fn race_block_s(&self, levels: usize) -> f64 {
         (levels + usize::from(self.has_limits())) as f64 * self.trial_s
     }
 
-    /// About how long racing so many levels takes.
+    /// Approximate duration of a race with this number of levels.
     pub(super) fn race_s(&self, levels: usize) -> f64 {
         f64::from(RACE_BLOCKS_MIN) * self.race_block_s(levels)
     }
 
-    /// About how long racing the levels of these settings takes, one after the other.
+    /// Approximate duration of the races of these settings, one after the other.
     fn races_s(&self, of: &[usize]) -> f64 {
         let levels = of.iter().map(|of| self.spec.settings[*of].levels.len());
         levels.filter(|levels| *levels > 1).map(|levels| self.race_s(levels)).sum()
     }
 
-    /// Settles how many pairs there are, and when they are looked at.
+    /// Decides the number of pairs and the looks.
     ///
     /// # Errors
-    /// If there is no room for two.
+    /// If there is no room for two pairs.
     pub(super) fn plan_pairs(&mut self) -> Result<(), TooShort> {
         let open = self.open().len();
         let pair_s = self.pair_s(open);
         let behind_s = self.confirm_s() + self.latency_s(open.min(HELPFUL_MAX));
         let room = |races_s: f64| (self.left_s() - behind_s - races_s) / pair_s.max(1e-9);
-        // A race is worth its time only where a screening has its own.
+        // A race is worthwhile only if the screening still has enough time.
         let races_s = self.races_s(&(0..self.states.len()).collect::<Vec<_>>());
         let races = room(races_s) >= 3.0;
         let pairs = room(if races { races_s } else { 0.0 });
@@ -138,7 +141,7 @@ impl Tuning {
         Ok(())
     }
 
-    /// Whether there is time for another pair of these settings. What took longer than foreseen costs pairs, never the confirmation.
+    /// Whether there is time for another pair of these settings. Delays cost pairs, never the confirmation.
     pub(super) fn has_room_for_pair(&self, open: &[usize]) -> bool {
         let confirm_s = match self.screen.pairs {
             pairs if pairs >= PAIRS_ENOUGH => {
@@ -155,7 +158,7 @@ impl Tuning {
         self.left_s() >= self.pair_s(open.len()) + behind_s
     }
 
-    /// About how long a mirrored pair for so many settings takes.
+    /// Approximate duration of a mirrored pair with this number of settings.
     pub(super) fn pair_s(&self, open: usize) -> f64 {
         let design = stats::designs(open.max(1), 0);
         let rows: usize = design.map_or(0, |blocks| blocks.iter().map(Vec::len).sum());

@@ -1,35 +1,37 @@
-//! A row of the screening does not start, though each of its settings does alone: which of them is left out, so that the rest goes on.
+//! Handles a row of the screening that does not start, though each of its settings starts alone. Finds the
+//! setting to leave out, so that the screening can continue.
 
 use super::{Phase, State, Tuning};
 use crate::tune::step::{Outcome, Purpose, Row, Step};
 
-/// The search for the first setting that does not work with those before it, by halves.
+/// Bisection for the first setting that does not work together with the earlier ones.
 #[derive(Debug, Clone)]
 pub(super) struct Clash {
     /// The settings of the row.
     on: Vec<usize>,
-    /// So many of the first work together.
+    /// Number of leading settings known to work together.
     works: usize,
-    /// So many do not, and why; `None` until the row has failed again, for once may be chance.
+    /// Number of leading settings known to fail, and why. `None` until the row has failed again, because the
+    /// first failure may be chance.
     fails: Option<(usize, String)>,
 }
 
 impl Clash {
-    /// How many of the first are tried next.
+    /// Number of leading settings to try next.
     fn tried(&self) -> usize {
         self.fails.as_ref().map_or(self.on.len(), |(fails, _)| (self.works + fails) / 2)
     }
 }
 
 impl Tuning {
-    /// This row did not start.
+    /// Starts the search for a row that did not start.
     pub(super) fn begin_clash(&mut self, row: &Row) {
         let on: Vec<usize> = (0..row.len()).filter(|of| row[*of] > 0).collect();
         self.clash = Some(Clash { works: on.len().min(1), fails: None, on });
         self.phase = Phase::Clash;
     }
 
-    /// The next try.
+    /// The next step of the search.
     pub(super) fn clash_step(&self) -> Option<Step> {
         let clash = self.clash.as_ref()?;
         let on = &clash.on[..clash.tried()];
@@ -37,7 +39,7 @@ impl Tuning {
         Some(self.step(Purpose::Together, vec![row.collect()], 1))
     }
 
-    /// Takes in whether those that were tried work together.
+    /// Records whether the tried settings work together.
     pub(super) fn take_clash(&mut self, outcome: Outcome) {
         self.phase = Phase::Screen;
         let Some(mut clash) = self.clash.take() else { return };
@@ -55,7 +57,7 @@ impl Tuning {
         }
     }
 
-    /// Leaves out the last of these; the pair under way begins anew without it.
+    /// Leaves out the last of these settings. The current pair starts again without it.
     fn leave_out(&mut self, on: &[usize], why: &str) {
         let Some((of, beside)) = on.split_last() else {
             return self.take_half(Outcome::Failed(why.to_owned()));

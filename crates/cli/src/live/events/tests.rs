@@ -1,4 +1,4 @@
-//! The lines of a kept record told once more, and their schema.
+//! The lines of a replayed stored record, and their schema.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ fn schema() -> Value {
     settings.into_generator().into_root_schema_for::<Line>().to_value()
 }
 
-/// The first lines of each event, with what differs from machine to machine as it is.
+/// The first lines of each event, including parts that depend on the machine.
 fn lines(record: &record::Record, blocks: usize) -> Vec<Value> {
     let value = |line: &Line| serde_json::to_value(line).expect("it is JSON");
     let mut state = State::of(record.header.clone());

@@ -1,4 +1,4 @@
-//! The cluster that `make test-cluster` has started: this test's place in its network, and a namespace of its own in it.
+//! The cluster started by `make test-cluster`: this test's place in its network, and a namespace for it.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// The image with the program that these tests were built with, or the one that `docker save` wrote to the file that PROOFLOAD_IMAGE names.
+/// The image with the program that these tests were built with, or the one in the file PROOFLOAD_IMAGE,
+/// written by `docker save`.
 pub const IMAGE: &str = "localhost/proofload:test";
 
-/// Moves this thread to where the API server is, and all that it starts from now on; the nodes get the image, once.
+/// Moves this thread, and everything it starts later, to the API server's network. The nodes get the image,
+/// once.
 fn control_network() {
     static IMAGE_GIVEN: OnceLock<String> = OnceLock::new();
     let image =
@@ -21,7 +23,7 @@ fn control_network() {
     move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network)).expect("root may");
 }
 
-/// What a command of `scripts/cluster/cluster.py` prints.
+/// Output of a command of `scripts/cluster/cluster.py`.
 pub fn script(words: &[&str]) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/cluster/cluster.py");
     let output = Command::new(path).args(words).output().expect("the script starts");
@@ -40,39 +42,39 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// From now on this thread is where the API server is.
+    /// Also moves this thread to the API server's network.
     pub fn new(name: &str) -> Namespace {
         control_network();
         let namespace = Namespace { name: format!("test-{name}") };
         script(&["kubectl", "create", "namespace", &namespace.name]);
-        // Whatever pods want comes with it a little later: seconds, where the cluster is busy.
+        // The service account of pods follows a little later: seconds on a busy cluster.
         within(Duration::from_secs(60), || {
             namespace.kubectl(&["get", "serviceaccounts", "--output", "name"]).contains("/default")
         });
         namespace
     }
 
-    /// Takes only pods that keep to the strictest of Kubernetes' standards.
+    /// Only accepts pods that conform to the strictest of Kubernetes' standards.
     pub fn restricted(self) -> Namespace {
         let label = "pod-security.kubernetes.io/enforce=restricted";
         script(&["kubectl", "label", "namespace", &self.name, label]);
         self
     }
 
-    /// The user `guest` gets the role that is shipped for generators.
+    /// Gives the user `guest` the shipped role for generators.
     pub fn with_role(self) -> Namespace {
         self.give("role.yaml", "proofload");
         self
     }
 
-    /// The user `guest` gets a role that is shipped.
+    /// Gives the user `guest` a shipped role.
     pub fn give(&self, file: &str, role: &str) {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/kubernetes");
         self.kubectl(&["apply", "--filename", &format!("{folder}/{file}")]);
         self.kubectl(&["create", "rolebinding", role, &format!("--role={role}"), "--user=guest"]);
     }
 
-    /// The table of an experiment that has two pods here load it, made by the user `guest`.
+    /// The table of an experiment with two pods here as generators, created by the user `guest`.
     pub fn two_pods(&self) -> String {
         format!(
             r#"[generators.kubernetes]
@@ -85,7 +87,7 @@ resources = {{ cpu = "100m", memory = "64Mi" }}"#,
         )
     }
 
-    /// Has the cluster make what these objects say.
+    /// Creates these objects in the cluster.
     pub fn apply(&self, objects: &serde_json::Value) {
         let file = tempfile::NamedTempFile::new().expect("a file for the objects");
         std::fs::write(file.path(), objects.to_string()).expect("it is written");
@@ -96,7 +98,7 @@ resources = {{ cpu = "100m", memory = "64Mi" }}"#,
         script(&[&["kubectl", "--namespace", &self.name], words].concat())
     }
 
-    /// What a path says of all objects of a kind, one after the other.
+    /// Values of a path in all objects of a kind, concatenated.
     pub fn list(&self, kind: &str, path: &str) -> String {
         self.kubectl(&["get", kind, "--output", &format!("jsonpath={{range .items[*]}}{path}{{end}}")])
     }
@@ -109,7 +111,7 @@ resources = {{ cpu = "100m", memory = "64Mi" }}"#,
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // A test that has failed says why by itself.
+        // A failed test already has a message.
         if !std::thread::panicking() {
             script(&["kubectl", "delete", "namespace", "--wait=false", &self.name]);
         }

@@ -1,5 +1,5 @@
-//! Services that run already in a real cluster: loaded by pods of it, by somebody who has the shipped roles and no other right, and counted
-//! by themselves.
+//! Running services in a real cluster: loaded by its pods, by a user with only the shipped roles, with
+//! requests counted by the services.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ use crate::place::get;
 
 /// The image with this machine's Node.js.
 const NODE: &str = "localhost/node:test";
-/// It answers after DELAY_MS, and counts all that it is asked but for /healthz and /count.
+/// It responds after DELAY_MS, and counts all requests except for /healthz and /count.
 const PROGRAM: &str = "let n = 0; require('node:http').createServer((q, s) => { \
      if (q.url === '/healthz') return s.end('ok'); \
      if (q.url === '/count') return s.end(String(n)); \
      n += 1; setTimeout(() => s.end('x'.repeat(1000)), Number(process.env.DELAY_MS)); \
      }).listen(8080); process.on('SIGTERM', () => process.exit(0));";
 
-/// Nodes get the image of Node.js, once.
+/// Loads the image of Node.js to the nodes, once.
 fn node_image() {
     static GIVEN: OnceLock<String> = OnceLock::new();
     GIVEN.get_or_init(|| {
@@ -52,7 +52,7 @@ fn deployment(name: &str, replicas: u32, delay_ms: u32) -> Value {
     })
 }
 
-/// A Service in front of what these labels choose.
+/// A Service for the pods with these labels.
 fn service(name: &str, selector: Value, more: Value) -> Value {
     let mut spec = json!({"selector": selector, "ports": [{"name": "http", "port": 80, "targetPort": 8080}]});
     let fields = more.as_object().expect("fields of a specification").clone();
@@ -64,7 +64,7 @@ fn all(objects: Vec<Value>) -> Value {
     json!({"apiVersion": "v1", "kind": "List", "items": objects})
 }
 
-/// Two Deployments with a Service each: two quick pods, and one that takes longer.
+/// Two Deployments with a Service each: two fast pods, and a slower one.
 fn shops(namespace: &Namespace) {
     node_image();
     let selector = |version: &str| json!({"app": "shop", "version": version});
@@ -79,7 +79,7 @@ fn shops(namespace: &Namespace) {
     }
 }
 
-/// What the pods of a Deployment have counted.
+/// Requests that the pods of a Deployment have counted.
 fn counted(namespace: &Namespace, version: &str) -> u64 {
     let path = "{range .items[*]}{.status.podIP} {end}";
     let label = format!("version={version}");
@@ -148,7 +148,7 @@ fn two_deployed_services_are_compared_and_count_what_we_count() {
     let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check.number()).collect();
     assert!(found.contains(&"V51") && !found.contains(&"V50"), "{found:?}\n{said}");
     assert_eq!(conclusion.comparisons[0].outcome, analysis::Outcome::Worse, "{said}");
-    // Readiness is asked for at another path: what each has counted is what was sent to it, to the last request.
+    // The readiness check uses another path: each pod's count equals the requests sent to it exactly.
     for (variant, version) in ["shop", "shop-canary"].into_iter().enumerate() {
         assert_eq!(counted(&namespace, version), sent(&record, variant), "{version}\n{said}");
     }
@@ -170,7 +170,7 @@ fn a_pod_of_the_service_that_is_killed_voids_its_variant_and_ends_the_run() {
     let namespace = Namespace::new("pod-killed").with_role();
     namespace.give("service-role.yaml", "proofload-service");
     shops(&namespace);
-    // Both variants load it, for so long that it is loaded at any time.
+    // Both variants load it long enough that it is loaded at any time.
     let paths = "[factors.path]\none = { load.path = \"/\" }\nother = { load.path = \"/other\" }\n\
                  [design]\ndrop_disturbed = false\nwarmup = \"200ms\"\nslices = 1\nslice = \"8s\"\nbudget = \"300s\"\n";
     let mut run = Run::of(&experiment(&namespace, r#"service = "shop""#, paths));
@@ -187,7 +187,8 @@ fn a_pod_of_the_service_that_is_killed_voids_its_variant_and_ends_the_run() {
     assert_eq!(record.blocks.len(), 1, "no other block can heal it");
 }
 
-/// What is told of an experiment that cannot begin, and with which exit code; nothing is made, and there is no record.
+/// Asserts the message and exit code of an experiment that cannot begin. Nothing is created, and there is no
+/// record.
 fn refused(namespace: &Namespace, text: &str, code: i32, words: &[&str]) {
     let mut run = Run::of(text);
     let said = run.ended();
@@ -210,7 +211,7 @@ fn what_cannot_be_loaded_is_told_before_anything_starts() {
     ];
     refused(&namespace, &of(r#"service = "shop""#), 3, &rights);
     namespace.give("service-role.yaml", "proofload-service");
-    // Who may not list Services is told how to.
+    // A user who may not list Services gets a hint.
     refused(&namespace, &of(r#"service = "shop""#), 3, &["there is no such Service", "kubectl get services"]);
     let nobody = json!({"app": "nobody"});
     namespace.apply(&all(vec![
@@ -256,7 +257,7 @@ fn one_service_in_two_words_is_refused_and_so_is_load_that_does_not_get_there() 
     let twice = "[factors.port]\nnumber = { shop.kubernetes.port = 80 }\nname = { shop.kubernetes.port = \"http\" }\n";
     let text = experiment(&namespace, r#"service = "shop""#, &format!("{twice}{waits}"));
     refused(&namespace, &text, 2, &["variants `number` and `name` are alike", "10.84."]);
-    // Nobody but the nodes and their pods is routed to Services.
+    // Only the nodes and their pods have routes to Services.
     let text = experiment(&namespace, r#"service = "shop""#, waits).replace("local = 0", "local = 1");
     refused(&namespace, &text, 3, &["this machine cannot connect to it at 10.84.", "generators.kubernetes"]);
 }

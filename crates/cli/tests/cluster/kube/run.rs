@@ -1,5 +1,5 @@
-//! `proofload run` with its generators in pods: what the record has when all goes well, when a pod is killed, and when Proofload or the
-//! API server is.
+//! `proofload run` with generators in pods: the record of a normal run, and of runs in which a pod, Proofload
+//! or the API server is killed.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,8 @@ use super::cluster::{Namespace, script, within};
 use crate::measured;
 use crate::place::{self, Draft, Run as _, Said};
 
-/// A `proofload run`: of a service beside the control plane, loaded by pods of a user with no other right, unless something else is said.
+/// A `proofload run`, by default of a service beside the control plane, loaded by pods of a user with only
+/// the shipped role.
 pub struct Run {
     folder: tempfile::TempDir,
     child: Option<Child>,
@@ -24,7 +25,7 @@ impl Run {
         Run::of(&Draft { more: &generators, design, ..Draft::default() }.text())
     }
 
-    /// Runs an experiment of this text.
+    /// Runs an experiment with this text.
     pub fn of(text: &str) -> Run {
         let folder = tempfile::tempdir().expect("a folder for the run");
         let file = folder.path().join("experiment.toml");
@@ -68,7 +69,7 @@ fn a_pod_that_is_killed_costs_its_block_and_another_takes_its_place() {
     let [lost] = &record.generators_lost[..] else { panic!("{:?}\n{said}", record.generators_lost) };
     assert!(lost.generator.contains(&format!("/{victim}@")), "{lost:?}");
     assert!(lost.why.contains("somebody deleted the pod"), "{lost:?}");
-    // Of the blocks that count each slice is the work of both, and of nobody else.
+    // In blocks that count, each slice is the work of exactly both.
     let slices = || record.complete_trials().flat_map(|trial| &trial.slices);
     assert!(slices().count() >= 6);
     for slice in slices() {
@@ -95,7 +96,7 @@ fn when_proofload_is_killed_its_pods_end_and_the_job_goes_by_itself() {
     namespace.is_empty_within(Duration::from_secs(45));
 }
 
-/// The API server is away for as long as this is there.
+/// The API server is unavailable until this is dropped.
 struct Away;
 
 impl Away {
@@ -146,10 +147,11 @@ fn an_api_server_that_stays_away_ends_the_run_after_a_minute_and_the_record_is_w
     said.ends(6).says(&["V48", "could not be replaced", "does not answer"]);
     let record = record::open(&run.record()).expect("the record opens");
     assert!(record.damage.is_empty() && record.ended.is_some(), "{:?}", record.damage);
-    // They had ended with their stdin. Nobody could be asked to delete the Job, which goes by itself when controllers find the API server.
+    // They ended with their stdin. The Job could not be deleted. It disappears by itself when controllers
+    // reach the API server again.
     within(Duration::from_secs(30), || namespace.list("pods", "{.status.phase} ") == "Succeeded Succeeded ");
     script(&["restart-controllers"]);
     namespace.is_empty_within(Duration::from_secs(90));
-    // Other tests want the nodes, which nobody could hear meanwhile.
+    // Other tests need the nodes, which were unreachable meanwhile.
     within(Duration::from_secs(90), || namespace.list("nodes", "{.spec.taints}").is_empty());
 }

@@ -1,4 +1,4 @@
-//! Hosts that are not what one hoped for. Each says what is wrong, and what helps, in seconds.
+//! Unusable hosts. Each is reported with a hint, within seconds.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use remote::{Error, Program};
 use super::{folder, generator, names, own};
 use crate::hosts::{Hosts, program};
 
-/// That a host which has no generator is told in these words, hint and all, within seconds.
+/// Asserts that a host without a generator is reported with these texts, including the hint, within seconds.
 fn refused(hosts: &Hosts, host: &str, program: &Program, parts: &[&str]) {
     let begun = Instant::now();
     let error: Error = hosts.within(|| generator(host, program).expect_err("a generator was had"));
@@ -79,7 +79,7 @@ fn a_disk_that_cannot_have_the_program_is_told_and_nothing_is_left_on_it() {
         ("no room for the program in /root/.cache/proofload/bin", program.bytes.to_string());
     refused("h1", &[no_room, &size, "df: none 1024 ", "XDG_CACHE_HOME"]);
 
-    // It runs full only while the program arrives: others write there, too.
+    // It only runs full while the program arrives, because other processes write there, too.
     let size = program.bytes / 1024 + 512;
     hosts.on(1, &format!("umount /root/.cache && mount -t tmpfs -o size={size}k none /root/.cache"));
     let others_write = || hosts.on(1, "dd if=/dev/zero of=/root/.cache/other bs=1M count=1 2>/dev/null");
@@ -103,7 +103,7 @@ fn a_disk_that_cannot_have_the_program_is_told_and_nothing_is_left_on_it() {
     let parts = ["cannot be written to ", "h1/guest/.cache/proofload/bin as guest: ", "Permission denied"];
     refused("guest@h1", &parts);
 
-    // With room there is no complaint, and other folders are taken.
+    // With free space there is no error, and other folders are used.
     fs::write(hosts.path("h1/root/.bashrc"), "export XDG_CACHE_HOME=/root/elsewhere\n")
         .expect("a start file");
     let copied = hosts.within(|| generator("h1", &program).map(|(_, copied)| copied));
@@ -111,7 +111,7 @@ fn a_disk_that_cannot_have_the_program_is_told_and_nothing_is_left_on_it() {
     assert_eq!(names(&hosts.path("h1/root/elsewhere/proofload/bin")), [program.file_name()]);
 }
 
-/// A program like ours but for some bytes.
+/// A copy of our program with some bytes changed.
 fn changed(hosts: &Hosts, name: &str, change: impl FnOnce(&mut Vec<u8>)) -> Program {
     let mut bytes = fs::read(program()).expect("the program is there");
     change(&mut bytes);
@@ -130,7 +130,7 @@ fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
 #[ignore = "wants hosts of its own: make test-cluster"]
 fn a_program_that_does_not_run_there_is_told_with_what_helps() {
     let Some(hosts) = Hosts::up(1) else { return };
-    // The field e_machine: a processor that this one is not.
+    // The field e_machine: another processor than this one.
     let other = if std::env::consts::ARCH == "x86_64" { [183, 0] } else { [62, 0] };
     let foreign = changed(&hosts, "foreign", |bytes| bytes[18..20].copy_from_slice(&other));
     let what = format!("it is {}, and the program is for ", std::env::consts::ARCH);

@@ -1,4 +1,4 @@
-//! `proofload doctor hosts` as people see it.
+//! Output of `proofload doctor hosts`.
 
 use super::{folder, names, own};
 use crate::hosts::Hosts;

@@ -1,4 +1,4 @@
-//! Generators on hosts as one fleet: hosts and networks that fail while they load.
+//! Generators on hosts as one fleet: hosts and networks that fail under load.
 
 use std::time::Duration;
 

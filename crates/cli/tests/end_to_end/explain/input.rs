@@ -1,4 +1,4 @@
-//! `proofload profile` on files: profiles that are whole, and what is none. Nothing is started but `node`, once.
+//! `proofload profile` on files: complete and invalid profiles. Only `node` is started, once.
 
 use std::fs::{self, File};
 use std::process::Command;
@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::place::{Place, Run, Said};
 
-/// A profile of V8: work for so many milliseconds in a function that asks for trouble, and as many idle.
+/// A profile of V8: work for a number of milliseconds in a function with a hostile name, and the same idle
+/// time.
 fn cpuprofile(name: &str, samples: usize) -> Value {
     let frame = |name: &str, url: &str, line: i64| {
         let script = if url.is_empty() { "0" } else { "1" };
@@ -74,7 +75,7 @@ fn what_is_no_profile_is_said_with_what_would_be_one() {
     place.write("empty.cpuprofile", "");
     place.write("picture.cpuprofile", [0x89, b'P', b'N', b'G', 0, 1, 2, 255]);
     place.write("other.cpuprofile", "{\"hello\": [1, 2, 3]}");
-    // A hole takes no room on the disk.
+    // A sparse file takes no space on the disk.
     let large = File::create(place.path("large.cpuprofile")).expect("a file");
     large.set_len(600 << 20).expect("a file may have a hole");
     for (name, what) in [
@@ -120,7 +121,7 @@ fn minified_code_has_the_names_of_its_source_where_the_map_is_and_is_told_where_
     let line = 1 + source.lines().position(|line| line.contains("function hashPassword")).expect("is there");
     let written = format!("source.js:{line}");
 
-    // The row of the most expensive function, and what was said of the whole.
+    // The row of the most expensive function, and the header.
     let read = || {
         let said = profile(&place, &["a.cpuprofile"]);
         let table = said.ends(0).out.split_once("by function").map(|(_, rest)| rest).unwrap_or_default();

@@ -1,6 +1,7 @@
-//! A profile that `node --cpu-prof` took of the same processes in the same time, read by hand: what our own must agree with.
+//! A profile that `node --cpu-prof` took of the same processes at the same time, parsed independently. Our
+//! own profile must agree with it.
 //!
-//! It uses nothing of the reader under test.
+//! It uses nothing of the parser under test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,15 +11,15 @@ use explain::Subject;
 use record::Capture;
 use serde_json::Value;
 
-/// Functions that are held against each other.
+/// Number of functions that are compared.
 const FUNCTIONS: usize = 10;
-/// What they may differ by, beyond what two samplings of the same differ by.
+/// Permitted difference, beyond the difference between two samplings of the same process.
 const TOLERANCE: f64 = 0.1;
 
 /// A function: its name and the line at which it begins, from 1.
 type Key = (String, u64);
 
-/// Holds a subject's functions against the reference: of each of the most expensive, its share of all of them.
+/// Compares a subject's functions with the reference: the share of each of the most expensive ones.
 pub fn agrees(profiles: &Path, captures: &[Capture], variant: usize, subject: &Subject) {
     let windows: Vec<(u64, u64)> =
         captures.iter().filter(|of| of.variant == variant).map(|of| (of.start_ns, of.end_ns)).collect();
@@ -41,7 +42,7 @@ pub fn agrees(profiles: &Path, captures: &[Capture], variant: usize, subject: &S
     let (all_ours, all_theirs) = (ours.iter().sum::<f64>(), reference.iter().map(|(_, n)| n).sum::<f64>());
     for ((key, theirs), ours) in reference.iter().zip(&ours) {
         let (share, expected) = (ours / all_ours, theirs / all_theirs);
-        // Both are counts of samples: of n each scatters by √n, and their difference by √2 of that.
+        // Both are counts of samples: n scatters by √n, and the difference of two by √2 of that.
         let chance = 3.0 * (2.0 / theirs).sqrt();
         let apart = (share / expected - 1.0).abs();
         assert!(
@@ -51,13 +52,13 @@ pub fn agrees(profiles: &Path, captures: &[Capture], variant: usize, subject: &S
     }
 }
 
-/// Samples of functions of JavaScript within the windows. A profile's times are microseconds of CLOCK_MONOTONIC.
+/// Samples of JavaScript functions within the windows. A profile's times are microseconds of CLOCK_MONOTONIC.
 fn count(profile: &Value, windows: &[(u64, u64)], samples: &mut BTreeMap<Key, f64>) {
     let list = |name: &str| profile[name].as_array().cloned().unwrap_or_default();
     let mut frames: BTreeMap<u64, Key> = BTreeMap::new();
     for node in list("nodes") {
         let frame = &node["callFrame"];
-        // What has no address is V8's own or compiled code, and called otherwise by everybody.
+        // Frames without a URL are V8's own or compiled code, and named differently by each tool.
         if frame["url"].as_str().is_some_and(|url| !url.is_empty()) {
             let name = frame["functionName"].as_str().unwrap_or_default().to_owned();
             let line = frame["lineNumber"].as_i64().unwrap_or(-1) + 1;

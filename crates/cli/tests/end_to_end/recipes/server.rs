@@ -1,4 +1,5 @@
-//! A service for the recipe: WORK is how much each request does. No framework, so that `rustc` alone builds it.
+//! A service for the recipe: WORK is the amount of work of each request. It uses no framework, so that
+//! `rustc` alone builds it.
 
 use std::env;
 use std::hash::{DefaultHasher, Hash, Hasher};

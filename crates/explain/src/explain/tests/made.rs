@@ -1,4 +1,4 @@
-//! Captures of runs that never were, with costs that are known.
+//! Captures of invented runs, with known costs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::{Cut, Explanation, Frame, Interval, Kind, Node, Package, Tree, Window
 pub const WINDOW_NS: u64 = 1_000_000_000;
 const START_NS: u64 = 5_000_000_000;
 
-/// A record with captures, and the profiles that belong to it.
+/// A record with captures, and their profiles.
 pub struct Made {
     pub record: Record,
     trees: BTreeMap<String, Tree>,
@@ -24,14 +24,14 @@ pub struct Made {
     pub notes: Vec<Note>,
 }
 
-/// A process of Node.js in a window.
+/// A Node.js process in a window.
 #[derive(Clone)]
 pub struct Worker {
     pub pid: u32,
     pub requests: Option<u64>,
-    /// What its profile shows, in nanoseconds; `None` where it gave none.
+    /// Its profile, in nanoseconds. `None` if it has none.
     pub tree: Option<Tree>,
-    /// CPU time of its main thread; else as its profile has it.
+    /// CPU time of its main thread. If None, taken from its profile.
     pub main_ns: Option<u64>,
     pub pool_ns: u64,
     pub v8_ns: u64,
@@ -49,7 +49,7 @@ pub fn packaged(package: &str, name: &str, file: &str, kind: Kind) -> Frame {
     Frame { package: Some(package), ..Frame::new(name, file, 1, kind) }
 }
 
-/// One row of calls, the last of which takes so many microseconds in each of 100 requests.
+/// A chain of calls, the last of which takes `us` microseconds in each of 100 requests.
 pub fn calls(frames: &[&Frame], us: f64) -> Tree {
     let node = |index: usize| Node {
         frame: index,
@@ -63,7 +63,7 @@ pub fn calls(frames: &[&Frame], us: f64) -> Tree {
     }
 }
 
-/// A service that is all alike: 60 µs of its handler, 40 µs of what is V8's own.
+/// A uniform service: 60 µs of its handler, 40 µs of V8 itself.
 pub fn plain_service() -> Tree {
     let handler = Frame::new("handler", "server.js", 10, Kind::Application);
     together(&[calls(&[&handler], 60.0), calls(&[&Frame::new("(program)", "", 0, Kind::Native)], 40.0)])
@@ -76,7 +76,7 @@ pub fn kept() -> Record {
 }
 
 impl Made {
-    /// Variants 0 `plain` and 1 `changed`, compared; nothing captured.
+    /// Variants 0 `plain` and 1 `changed`, compared, without captures.
     pub fn new() -> Made {
         let mut record = kept();
         let plan = &mut record.header.plan;
@@ -91,7 +91,7 @@ impl Made {
         Made { record, trees: BTreeMap::new(), native: BTreeMap::new(), notes: Vec::new() }
     }
 
-    /// A profile of CPU and a window without one, in which the same was used.
+    /// Adds a CPU profile and a window without one, with the same resource use.
     pub fn capture(&mut self, round: u32, variant: usize, workers: &[Worker]) {
         self.window(CaptureKind::Cpu, round, variant, workers);
         self.window(CaptureKind::Plain, round, variant, workers);
@@ -139,7 +139,7 @@ impl Made {
         })
     }
 
-    /// What the kernel's sampling saw of a worker's threads, in every round.
+    /// Adds kernel samples of a worker's threads in every round.
     pub fn native(&mut self, variant: usize, worker: &Worker, threads: &[(u32, Tree)]) {
         for round in 1..=3 {
             self.window(CaptureKind::Native, round, variant, std::slice::from_ref(worker));
@@ -151,7 +151,7 @@ impl Made {
         }
     }
 
-    /// What the event loop of a variant was like, in every round.
+    /// Adds event loop counters of a variant in every round.
     pub fn counters(&mut self, variant: usize, utilisation: f64, pool_wait_us: u64) {
         for round in 1..=3 {
             self.window(CaptureKind::Counters, round, variant, &[Worker::with(plain_service())]);
@@ -167,12 +167,12 @@ impl Made {
         }
     }
 
-    /// All captures that are of this kind.
+    /// All captures of this kind.
     pub fn of(&mut self, kind: CaptureKind) -> impl Iterator<Item = &mut Capture> {
         self.record.captures.iter_mut().filter(move |capture| capture.kind == kind)
     }
 
-    /// With what was measured, ±10 %.
+    /// The explanation for this measured value, ±10 %.
     pub fn explained(&self, measured_us: f64) -> Explanation {
         let wide = measured_us.abs() * 0.1;
         let us = Interval { value: measured_us, low: measured_us - wide, high: measured_us + wide };

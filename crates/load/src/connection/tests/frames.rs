@@ -10,13 +10,13 @@ pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// SETTINGS with so many concurrent streams, if any are named.
+/// SETTINGS with a number of concurrent streams, if given.
 pub(super) fn settings(streams: Option<u32>) -> Vec<u8> {
     let payload = streams.map(|most| [&[0, 3], &most.to_be_bytes()[..]].concat()).unwrap_or_default();
     frame(SETTINGS, 0, 0, &payload)
 }
 
-/// A response's head; fields are written without any compression.
+/// A response's head. Fields are written without compression.
 pub(super) fn head(stream: u32, status: &str, fields: &[(&str, &str)], flags: u8) -> Vec<u8> {
     // Index 8 of the static table is `:status`.
     let mut block = [&[8], text(status).as_slice()].concat();
@@ -37,17 +37,18 @@ pub(super) fn reset(stream: u32, reason: u32) -> Vec<u8> {
     frame(RST_STREAM, 0, stream, &reason.to_be_bytes())
 }
 
-/// GOAWAY: streams after `last` were not looked at.
+/// GOAWAY: streams after `last` were not processed.
 pub(super) fn goaway(last: u32, reason: u32) -> Vec<u8> {
     frame(GOAWAY, 0, 0, &[last.to_be_bytes(), reason.to_be_bytes()].concat())
 }
 
-/// A field that no table will hold (RFC 7541, section 6.2.2).
+/// A field that is not added to a table (RFC 7541, section 6.2.2).
 fn literal((name, value): (&str, &str)) -> Vec<u8> {
     [vec![0], text(name), text(value)].concat()
 }
 
-/// A string as it is, with its length before it: seven bits, and the rest in groups of seven (RFC 7541, section 5.1).
+/// An uncompressed string with its length first: seven bits, and the rest in groups of seven (RFC 7541,
+/// section 5.1).
 fn text(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     match text.len() {
@@ -65,7 +66,7 @@ fn text(text: &str) -> Vec<u8> {
     [&bytes, text.as_bytes()].concat()
 }
 
-/// What a client has said after its preface: type, flags, stream and payload of each frame.
+/// The frames of a client after its preface: type, flags, stream and payload of each.
 pub(super) fn read(mut bytes: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
     let mut frames = Vec::new();
     bytes = bytes.strip_prefix(PREFACE).unwrap_or(bytes);

@@ -1,4 +1,4 @@
-//! HTTP/2 against servers that speak it frame by frame, well and badly.
+//! HTTP/2 against servers that speak it frame by frame, correctly and incorrectly.
 
 use super::frames::{
     ACK, DATA, END_STREAM, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, data, frame, goaway,
@@ -13,7 +13,7 @@ const REFUSED_STREAM: u32 = 7;
 const CANCEL: u32 = 8;
 const ENHANCE_YOUR_CALM: u32 = 11;
 
-/// A whole response without a body, and one of known length.
+/// A complete response without a body, and one of known length.
 fn empty(stream: u32) -> Vec<u8> {
     head(stream, "200", &[], END_STREAM)
 }
@@ -22,7 +22,7 @@ fn hello(stream: u32) -> Vec<u8> {
     [head(stream, "200", &[("content-length", "5")], 0), data(stream, b"hello", END_STREAM)].concat()
 }
 
-/// A bench of ten streams at most, in whose window so many requests have begun.
+/// A bench with at most ten streams and `count` requests begun in its window.
 fn ten(count: u64) -> Bench {
     bench(&get(), TEN, &settings(None), (Cut::Whole, count))
 }
@@ -35,7 +35,7 @@ fn bench(request: &Request, protocol: Protocol, settings: &[u8], (cut, count): (
     bench
 }
 
-/// What is booked where `count` requests are sent on streams 1, 3, 5 and so on, and then this is received.
+/// The tally after `count` requests are sent on streams 1, 3, 5 and so on, and then `bytes` are received.
 #[track_caller]
 fn effect(count: u64, bytes: &[&[u8]]) -> String {
     heard_for(&Request { contract: anything(), ..get() }, count, bytes)
@@ -50,7 +50,7 @@ fn heard_for(request: &Request, count: u64, bytes: &[&[u8]]) -> String {
     })
 }
 
-/// Streams that the client has opened, or given up, since this was asked last.
+/// Streams that the client has opened or reset since the last call.
 fn streams(bench: &mut Bench, kind: u8) -> Vec<u32> {
     read(&bench.said()).into_iter().filter(|frame| frame.0 == kind).map(|frame| frame.2).collect()
 }
@@ -103,7 +103,7 @@ fn lengths_that_disagree_are_malformed() {
     assert_eq!(response("6", b"hello"), "opened 1, body malformed x 1");
     assert_eq!(response("4", b"hello"), "opened 1, body malformed x 1");
     assert_eq!(response("four", b"hello"), "opened 1, head malformed x 1");
-    // Other streams have no part in it.
+    // Other streams are not affected.
     let other = empty(3);
     for (length, pieces) in [("2", [&b"no"[..], b"more"]), ("9", [b"no", b"more"]), ("4", [b"", b"longer"])] {
         let [one, two] = [data(1, pieces[0], 0), data(1, pieces[1], END_STREAM)];
@@ -120,7 +120,7 @@ fn a_head_that_is_too_large_costs_its_stream_alone() {
     let other = empty(3);
     assert_eq!(effect(2, &[&lines, &other]), "opened 1, 200 x 1, head too-large x 1");
     let value = "v".repeat(8000);
-    // More than one frame holds: the rest of the block continues it, until a flag says that it ends.
+    // The block is longer than a frame. Continuation frames carry the rest, and a flag marks the last one.
     let long = head(1, "200", &[("a", value.as_str()); 9], END_STREAM)[9..].to_vec();
     let mut pieces: Vec<_> = long.chunks(16_000).map(|piece| frame(9, 0, 1, piece)).collect();
     (pieces[0][3], pieces[0][4]) = (HEADERS, END_STREAM);
@@ -130,7 +130,8 @@ fn a_head_that_is_too_large_costs_its_stream_alone() {
 
 #[test]
 fn what_the_standard_allows_is_taken() {
-    // Padding, priorities, frames and settings that nobody knows, an empty continuation, a reset of what is over.
+    // Padding, priorities, unknown frames and settings, an empty continuation, and a reset of a finished
+    // stream.
     let block = &head(1, "200", &[("content-length", "5")], 0)[9..];
     let padded = frame(HEADERS, 8 | 0x20, 1, &[&[3], &[0; 5][..], block, &[0; 3]].concat());
     let said = [
@@ -252,16 +253,16 @@ fn a_reset_costs_its_stream_in_the_phase_it_was_in() {
         "opened 1, 200 x 1, body stream-reset x 1"
     );
     assert_eq!(effect(2, &[&reset(1, REFUSED_STREAM), &other]), "opened 1, 200 x 1, head stream-refused x 1");
-    // 64 KiB is the window at first: the rest of the request is still to be sent.
+    // The initial window is 64 KiB, so the rest of the request is still to be sent.
     let request = Request { body: vec![b'x'; 100_000], ..Request::new("POST", "/", "a") };
     let heard = |bytes: &[&[u8]]| heard_for(&request, 1, bytes);
     assert_eq!(heard(&[&reset(1, CANCEL)]), "opened 1, send stream-reset x 1");
-    // All is said, and the server wants no more of the request.
+    // The response is complete, and the server does not need the rest of the request.
     let said = [head(1, "200", &[], 0), data(1, b"no", END_STREAM)].concat();
     for whole in [said, begun(&[("content-length", "2")])] {
         assert_eq!(heard(&[&whole, &reset(1, NO_ERROR)]), "opened 1, 200 x 1, bytes 2, decoded 2");
     }
-    // Of unknown length and without its end: nobody knows what is missing.
+    // The response has no known length and no end, so it is unclear how much is missing.
     for half in [begun(&[]), begun(&[("content-length", "3")])] {
         assert_eq!(heard(&[&half, &reset(1, NO_ERROR)]), "opened 1, body stream-reset x 1");
     }
@@ -280,7 +281,7 @@ fn a_peer_that_asks_for_acknowledgements_and_reads_none_is_given_up() {
 #[test]
 fn a_goaway_is_heard_out() {
     let responses = [empty(1), empty(3)].concat();
-    // In good order: what was looked at is completed, the rest refused, and the connection is done.
+    // Orderly shutdown: requests already processed complete, the rest are refused, and the connection ends.
     assert_eq!(effect(3, &[&goaway(3, NO_ERROR), &responses]), "opened 1, 200 x 2, head stream-refused x 1");
     let books = effect(3, &[&goaway(3, ENHANCE_YOUR_CALM), &responses]);
     assert_eq!(books, "opened 1, 200 x 2, head stream-refused x 1, idle closed x 1");
@@ -293,7 +294,7 @@ fn a_goaway_is_heard_out() {
         bench.hear(&[empty(1), empty(3)].concat());
         assert!(streams(&mut bench, HEADERS).is_empty());
         bench.hear(&empty(5));
-        // The three that are left go out on a connection of their own.
+        // The remaining three are sent on a new connection.
         assert!(bench.said.starts_with(PREFACE), "it comes again by itself");
         bench.hear(&settings(None));
         assert_eq!(streams(&mut bench, HEADERS).len(), 3);
@@ -316,7 +317,7 @@ fn the_end_of_a_connection_is_booked_by_what_was_owed() {
     assert_eq!(end(1, &good), "opened 1, 200 x 1, bytes 5, idle closed x 1, decoded 5");
     assert_eq!(end(2, &good), "opened 1, 200 x 1, bytes 5, head closed-early x 1, decoded 5");
     assert_eq!(end(1, &good[..good.len() - 1]), "opened 1, body closed-early x 1");
-    // What comes is no frame: nothing of it can be believed, but what came before.
+    // The bytes are not a frame. Only the responses before them count.
     let garbage = [&good[..], b"HTTP/1.1 200 OK\r\n\r\n"].concat();
     assert_eq!(end(2, &garbage), "opened 1, 200 x 1, bytes 5, head malformed x 1, decoded 5");
     assert_eq!(end(1, &garbage), "opened 1, 200 x 1, bytes 5, idle malformed x 1, decoded 5");
@@ -334,7 +335,7 @@ fn a_server_decides_how_many_streams_there_are() {
     assert!(streams(&mut bench, HEADERS).is_empty(), "what is not named stays");
     bench.hear(&settings(Some(50)));
     assert_eq!(streams(&mut bench, HEADERS).len(), 5, "no more than are asked for");
-    // None for a while, at first or later.
+    // No streams allowed for a while, initially or later.
     bench.hear(&settings(Some(0)));
     bench.hear(&(0..11).flat_map(|number| empty(number * 2 + 1)).collect::<Vec<_>>());
     assert!(streams(&mut bench, HEADERS).is_empty());
@@ -363,7 +364,7 @@ fn a_server_that_takes_none_for_long_is_given_up() {
     assert_eq!(late.books(), "opened 1, idle timeout x 1");
 }
 
-/// It allows a request and takes that back before one is sent, on every connection.
+/// The server allows a request and revokes that before one is sent, on every connection.
 #[test]
 fn a_server_that_never_takes_any_does_not_keep_a_load_for_ever() {
     let mut bench = Bench::new(&get(), TEN, None, (Cut::Whole, 1));
@@ -429,7 +430,7 @@ fn a_stream_that_stalls_is_given_up_alone() {
     assert_eq!(bench.books(), "opened 1, 200 x 1, head timeout x 1, body timeout x 1");
 }
 
-/// The walk over time limits comes again when that of the next request ends, and not a whole time limit later.
+/// The scan for expired requests runs again when the next request expires, not a full timeout later.
 #[test]
 fn a_request_beside_one_that_was_given_up_has_its_own_time_and_no_more() {
     let mut bench = bench(&get(), TEN, &settings(Some(1)), (Cut::Whole, 2));
@@ -444,7 +445,7 @@ fn a_request_beside_one_that_was_given_up_has_its_own_time_and_no_more() {
 #[test]
 fn a_silent_connection_is_given_up_with_all_its_streams() {
     let mut bench = bench(&get(), Protocol::Http2 { streams: 2 }, &settings(None), (Cut::Whole, 4));
-    // The second one of these begins at the very time at which the first is completed: the last thing received.
+    // The second of these begins at the same time as the first completes, which is the last thing received.
     bench.pass(MS);
     bench.hear(&empty(1));
     bench.pass(MS);
@@ -478,7 +479,8 @@ fn a_long_request_waits_for_the_windows_and_is_sent_whole() {
         bench.hear(&empty(1));
         bench.books()
     });
-    // A server that opens its windows wide at once says nothing more about them. Its socket takes all, or pieces and never all of it.
+    // A server that opens its windows wide at once never updates them. Its socket takes everything, or only
+    // pieces.
     let wide = frame(SETTINGS, 0, 0, &[0, 4, 0x7f, 0xff, 0xff, 0xff]);
     let wide = [wide, frame(WINDOW_UPDATE, 0, 0, &[0x7f, 0, 0, 0])].concat();
     for pieces in [0, 20] {

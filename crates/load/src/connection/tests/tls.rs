@@ -1,4 +1,4 @@
-//! TLS against rustls' server side, both versions of it.
+//! TLS against rustls' server side, with both TLS versions.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, LazyLock};
@@ -15,16 +15,16 @@ const HTTP1: Protocol = Protocol::Http1 { pipeline: 1 };
 const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const VERSIONS: [&SupportedProtocolVersion; 2] = [&rustls::version::TLS12, &rustls::version::TLS13];
 
-/// An authority in PEM, a certificate, and that one's key.
+/// An authority in PEM, a certificate, and its key.
 type Certified = (String, CertificateDer<'static>, Vec<u8>);
 
 static CERTIFIED: LazyLock<Certified> = LazyLock::new(|| certified(false, false));
 
-/// A certificate signed by an authority, or by itself, which may have expired.
+/// A certificate signed by an authority or self-signed, which may have expired.
 fn certified(expired: bool, by_itself: bool) -> Certified {
     let key = rcgen::KeyPair::generate().unwrap();
     let mut leaf = rcgen::CertificateParams::new(vec![NAME.to_string()]).unwrap();
-    // Else both would have the same name, and the one would pass for signed by the other.
+    // Otherwise both would have the same name, and the certificate would count as signed by the authority.
     leaf.distinguished_name.push(rcgen::DnType::CommonName, NAME);
     if expired {
         leaf.not_before = rcgen::date_time_ymd(2001, 1, 1);
@@ -49,7 +49,7 @@ fn client_of(certified: &Certified, name: &str, protocol: Protocol) -> TlsSettin
         .unwrap()
 }
 
-/// The other end.
+/// The server's end.
 pub(super) struct Server(pub(super) ServerConnection);
 
 impl Server {
@@ -76,8 +76,8 @@ impl Server {
         Server(ServerConnection::new(config.clone()).unwrap())
     }
 
-    /// Reads all that the client has said, responds on the level of TLS until nobody has more to say, and returns what was
-    /// said within.
+    /// Reads all client output and responds at the TLS level until both sides are idle. Returns the decrypted
+    /// data.
     pub(super) fn read(&mut self, bench: &mut Bench) -> Vec<u8> {
         let mut plain = Vec::new();
         loop {
@@ -86,7 +86,7 @@ impl Server {
             while !rest.is_empty() {
                 self.0.read_tls(&mut rest).unwrap();
                 self.0.process_new_packets().unwrap();
-                // It says that there is no more for now by an error.
+                // The reader reports that there is no more data for now as an error.
                 let _ = self.0.reader().read_to_end(&mut plain);
             }
             bench.hear(&self.records());
@@ -120,7 +120,7 @@ impl Server {
     }
 }
 
-/// What is booked where the server has been asked and responds so, for both versions and all cuts.
+/// The tally after the server was asked and sends this response, for both versions and all cuts.
 #[track_caller]
 fn completed(response: impl Fn(&mut Bench, &mut Server)) -> String {
     let [old, new] = VERSIONS.map(|version| {
@@ -171,7 +171,7 @@ fn an_end_that_tls_has_not_announced_is_no_end_of_a_body() {
     };
     assert_eq!(cut_off(until_end), "opened 1, body closed-early x 1");
     assert_eq!(cut_off(short), "opened 1, body closed-early x 1");
-    // Nothing was owed: how an idle connection ends is the server's affair.
+    // No response was outstanding, so the end of an idle connection is the server's choice.
     assert_eq!(cut_off(GOOD), "opened 1, 200 x 1, bytes 5, idle closed x 1, decoded 5");
 }
 
@@ -195,7 +195,7 @@ fn a_response_before_a_flaw_counts() {
     assert_eq!(books, "opened 1, 200 x 1, bytes 5, idle tls x 1, decoded 5");
 }
 
-/// What is booked where the server answers the ClientHello with this, and what the error says.
+/// The tally if the server answers the ClientHello with these bytes, and the error's text.
 fn greeted(bytes: &[u8]) -> (String, String) {
     let run = |cut| {
         let mut bench = Bench::new(&get(), HTTP1, Some(client(HTTP1)), (cut, 1));
@@ -250,7 +250,7 @@ fn a_long_request_is_written_as_the_socket_takes_it() {
     let request = Request { body: vec![b'x'; 1 << 20], ..Request::new("POST", "/", NAME) };
     let mut bench = Bench::new(&request, HTTP1, Some(client(HTTP1)), (Cut::Whole, 1));
     Server::new(&Server::config(VERSIONS[1], b"http/1.1")).read(&mut bench);
-    // Where the socket is full, the request is still being written, and not all of it is held in memory.
+    // If the socket is full, the request is still being written, and only a part of it is in memory.
     bench.room = 300_000;
     bench.load();
     assert_eq!(bench.said().len(), 300_000);
@@ -259,7 +259,7 @@ fn a_long_request_is_written_as_the_socket_takes_it() {
     assert_eq!(bench.books(), "opened 1, send timeout x 1");
 }
 
-/// A client with this key that trusts the server's own certificate, one of an authority.
+/// A client with this key that trusts the server's own self-signed certificate.
 fn trusting_itself(names: &str, client: Option<ClientCertificate>) -> (Certified, TlsSettings) {
     let key = rcgen::KeyPair::generate().unwrap();
     let mut parameters = rcgen::CertificateParams::new(vec![NAME.to_string()]).unwrap();
@@ -284,7 +284,7 @@ fn trusts_an_authority_that_is_the_server_itself() {
     }
 }
 
-/// Both speak in turns; an error of the server is an alert to the client.
+/// Exchanges data in turns. An error of the server becomes an alert to the client.
 fn handshake(bench: &mut Bench, config: &Arc<ServerConfig>) {
     const TURNS: usize = 6;
     let mut server = Server::new(config);
@@ -323,7 +323,7 @@ fn sends_a_client_certificate_to_servers_that_ask() {
     }
 }
 
-/// A server that demands a certificate signed by this authority.
+/// A server that requires a client certificate signed by this authority.
 fn asking(
     certified: &Certified,
     version: &'static SupportedProtocolVersion,

@@ -1,8 +1,10 @@
-//! HTTP/2, with TLS and without, under a simulated driver and servers that misbehave from a seed. What the server
-//! did says what may be counted: no response that was not whole, no cause that it gave no reason for, nothing forgotten, no end that
-//! does not come, and no more in memory than windows allow. HTTP/1.1 has a simulation that is stricter, in `worker`.
+//! HTTP/2, with and without TLS, under a simulated driver and servers that misbehave as their seed dictates.
+//! The server's actions determine what may be counted. The tests check that only complete responses and
+//! justified causes are counted, that nothing is lost, that every slice ends, and that memory stays within
+//! the windows. HTTP/1.1 has a stricter simulation in `worker`.
 //!
-//! `PROOFLOAD_SEED=17 cargo test -p proofload-load --lib whatever_a_server_of_streams_does` runs one seed alone.
+//! To run one seed alone:
+//! `PROOFLOAD_SEED=17 cargo test -p proofload-load --lib whatever_a_server_of_streams_does`.
 
 mod peer;
 
@@ -30,30 +32,30 @@ const SLICES: usize = 2;
 const TIMEOUT_NS: u64 = 300_000_000;
 const TICK_NS: u64 = 10_000_000;
 const LAG_MAX_NS: u64 = 15_000_000;
-/// A slice that takes more steps than this has no end.
+/// A slice with more steps than this does not terminate.
 const STEPS_MAX: u32 = 400_000;
-/// The window of a connection, records of TLS around it, and heads and acknowledgements besides.
+/// The window of a connection, plus TLS records, heads and acknowledgements.
 const OUTPUT_MAX: usize = 256 << 10;
 
 #[derive(Debug)]
 enum Event {
     Connected,
     Writable,
-    /// The server says the next piece, or one arrives.
+    /// The server sends the next piece, or one arrives.
     Moves,
 }
 
-/// The other end of a connection, with the network before it.
+/// The other end of a connection, including the network in front of it.
 #[derive(Default)]
 struct End {
-    /// Counts sockets: what was meant for an earlier one happens to none.
+    /// Counts sockets. Events for an earlier socket are ignored.
     socket: u64,
     tls: Option<ServerConnection>,
     peer: Peer,
-    /// On its way to the engine; so many bytes have arrived.
+    /// Bytes on their way to the engine, and the number that have arrived.
     wire: Vec<u8>,
     arrived: usize,
-    /// Where responses end, and whether they are good.
+    /// Offsets at which responses end, and whether each is good.
     ends: VecDeque<(usize, bool)>,
     is_connected: bool,
     is_blocked: bool,
@@ -67,7 +69,7 @@ struct World {
     server: Option<Arc<ServerConfig>>,
     nature: Nature,
     deeds: Deeds,
-    /// Whole responses that arrived in this slice, and the good ones of them.
+    /// Complete responses that arrived in this slice, and the good ones among them.
     whole: (u64, u64),
     ends: Vec<End>,
     events: BTreeMap<(u64, u64), (usize, u64, Event)>,
@@ -84,12 +86,12 @@ impl End {
         End { socket, tls, peer: Peer::new(nature, deeds), ..End::default() }
     }
 
-    /// The engine has written this.
+    /// Handles bytes that the engine has written.
     fn take(&mut self, mut bytes: &[u8], deeds: &mut Deeds) {
         let Some(tls) = &mut self.tls else { return self.peer.hear(bytes, deeds) };
         let mut plain = Vec::new();
         while !bytes.is_empty() {
-            // It fails where the engine has said that it understands nothing any more.
+            // This fails if the engine has reported an unrecoverable error.
             if tls.read_tls(&mut bytes).is_err() || tls.process_new_packets().is_err() {
                 self.peer.is_mute = true;
                 break;
@@ -99,7 +101,7 @@ impl End {
         self.peer.hear(&plain, deeds);
     }
 
-    /// What was said goes out.
+    /// Moves pending output to the wire.
     fn flow(&mut self) {
         for (bytes, end) in self.peer.out.drain(..) {
             match &mut self.tls {
@@ -124,7 +126,7 @@ fn records(tls: &mut ServerConnection, wire: &mut Vec<u8>) {
     }
 }
 
-/// Both sides' settings of TLS.
+/// TLS settings of both sides.
 static SECURE: LazyLock<(TlsSettings, Arc<ServerConfig>)> = LazyLock::new(|| {
     (client(Protocol::Http2 { streams: 1 }), Server::config(&rustls::version::TLS13, b"h2"))
 });
@@ -174,7 +176,7 @@ impl World {
         self.events.insert((at_ns, self.numbers), (index, self.ends[index].socket, event));
     }
 
-    /// Does what the worker wants, as a driver does.
+    /// Performs the worker's action as a driver does.
     fn perform(&mut self, index: usize, mut act: Action) {
         loop {
             act = match act {
@@ -188,7 +190,7 @@ impl World {
                 Action::Reopen => {
                     self.close(index);
                     self.worker.connecting(index, self.now_ns);
-                    // Now and then nobody takes it in.
+                    // Sometimes no process accepts the connection.
                     match self.rng.random_bool(self.nature.trouble / 4.0) {
                         true => self.deeds.allow(&[Cause::Timeout], u64::MAX),
                         false => self.after(3_000_000, index, Event::Connected),
@@ -220,7 +222,7 @@ impl World {
         Action::Wait
     }
 
-    /// Lets server and network see to a connection that is open.
+    /// Lets server and network act on an open connection.
     fn serve(&mut self, index: usize) {
         let end = &mut self.ends[index];
         if !end.is_connected {
@@ -257,7 +259,7 @@ impl World {
         self.perform(index, act);
     }
 
-    /// The next piece arrives, or the end.
+    /// Delivers the next piece or the end.
     fn arrive(&mut self, index: usize) -> Action {
         let end = &mut self.ends[index];
         let count = match end.wire.len() {
@@ -274,7 +276,7 @@ impl World {
         if end.tls.is_some() && self.rng.random_bool(self.nature.trouble / 20.0) {
             let at = self.rng.random_range(0..count);
             piece[at] ^= 0x20;
-            // What it was to say may have been the length of a record, whose end is then waited for.
+            // The changed byte may belong to the length of a record, whose end the engine then waits for.
             let causes = [Cause::Tls, Cause::Certificate, Cause::Timeout, Cause::Abandoned];
             self.deeds.allow(&causes, u64::MAX);
             end.peer.is_mute = true;
@@ -297,7 +299,7 @@ impl World {
         }
     }
 
-    /// Lets time pass until `is_over`.
+    /// Advances time until `is_over` returns true.
     fn pump(&mut self, is_over: impl Fn(&Worker, u64) -> bool) {
         let mut next_tick_ns = self.now_ns;
         for step in 0.. {
@@ -347,7 +349,7 @@ impl World {
         slice
     }
 
-    /// What holds of every slice whatever has happened, and how much of it went wrong.
+    /// Asserts the invariants of every slice, and returns the number of failures.
     fn check(&self, slice: &Counts) {
         let lost = slice.timed_out + slice.broken + slice.unfinished;
         assert_eq!(slice.sent, slice.responses + lost);

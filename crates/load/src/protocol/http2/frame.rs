@@ -2,10 +2,10 @@
 
 /// Length, type, flags and stream of a frame.
 pub(super) const HEAD_BYTES: usize = 9;
-/// The longest payload, unless a side says otherwise. The engine does not.
+/// The longest payload, unless a side changes it. The engine does not.
 pub(super) const PAYLOAD_MAX: usize = 1 << 14;
 
-/// What a client says first.
+/// The first bytes a client sends.
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 pub(crate) const DATA: u8 = 0;
@@ -56,7 +56,7 @@ impl Frame {
     }
 }
 
-/// Appends a frame; its payload has at most 2²⁴ − 1 bytes.
+/// Appends a frame. Its payload has at most 2²⁴ − 1 bytes.
 pub(super) fn push(output: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     let [_, length @ ..] = (payload.len() as u32).to_be_bytes();
     output.extend_from_slice(&length);
@@ -65,7 +65,7 @@ pub(super) fn push(output: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, paylo
     output.extend_from_slice(payload);
 }
 
-/// The first four bytes as a number.
+/// Parses the first four bytes as a number.
 pub(super) fn number(payload: &[u8]) -> Option<u32> {
     payload.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
 }

@@ -1,4 +1,4 @@
-//! What the peer says, frame by frame: where it lies, or put together from pieces.
+//! Reading of the peer's frames, in place or assembled from pieces.
 
 use model::Cause;
 
@@ -9,12 +9,12 @@ use super::{BLOCK_MAX, Http2, Leaving, WINDOW_BYTES, WINDOW_MAX};
 use crate::connection::Recorder;
 use crate::reader::{Head, Sink};
 
-/// The connection is of no use any more.
+/// An error means that the connection is no longer usable.
 pub(super) type Heard = Result<(), Cause>;
 
 impl Http2 {
     pub(super) fn read(&mut self, mut bytes: &[u8], recorder: &mut Recorder<'_>) -> Heard {
-        // What follows the end is nothing any more.
+        // Bytes after the end are ignored.
         while !(self.leaving.is_some() && self.streams.is_empty()) {
             let Some(frame) = self.reading.frame else {
                 let Some(head) = gather(&mut self.reading.held, &mut bytes, HEAD_BYTES) else {
@@ -45,20 +45,21 @@ impl Http2 {
         Ok(())
     }
 
-    /// What can be said of a frame by its head.
+    /// Checks a frame by its head.
     fn begin_frame(&mut self, frame: Frame, recorder: &mut Recorder<'_>) -> Heard {
         let continues = self.reading.open_block.as_ref().map(|(begun, _)| begun.stream);
         let is_in_order = match continues {
             Some(stream) => frame.kind == CONTINUATION && frame.stream == stream,
             None => frame.kind != CONTINUATION,
         };
-        // The begin of a status line, read as the head of a frame.
+        // The beginning of a status line, read as the head of a frame.
         let is_status_line =
             (frame.length, frame.kind, frame.flags) == (usize::from_be_bytes(*b"\0\0\0\0\0HTT"), b'P', b'/');
         if is_status_line && self.peer.streams.is_none() {
             return Err(Cause::SpeaksHttp1);
         }
-        // Its settings come first; but a peer that goes away at once is told from one that speaks something else.
+        // The settings must come first. A GOAWAY as first frame is allowed, to distinguish it from another
+        // protocol.
         let is_greeting =
             matches!(frame.kind, SETTINGS | GOAWAY) && (frame.kind, frame.flags & ACK) != (SETTINGS, ACK);
         let is_of_stream = matches!(frame.kind, DATA | HEADERS | PRIORITY | RST_STREAM | CONTINUATION);
@@ -74,7 +75,7 @@ impl Http2 {
         if frame.kind == DATA { self.begin_data(frame, recorder) } else { Ok(()) }
     }
 
-    /// Whether a frame is of a stream that nobody has begun.
+    /// Whether a frame belongs to a stream that was not begun.
     fn is_idle(&self, frame: Frame) -> bool {
         frame.kind != PRIORITY && (frame.stream >= self.next || frame.stream.is_multiple_of(2))
     }
@@ -122,7 +123,8 @@ impl Http2 {
         }
     }
 
-    /// A whole block of fields. It is decoded even where nobody waits for it, for the next ones refer to it.
+    /// Handles a complete block of fields. It is decoded even if no stream waits for it, because later blocks
+    /// refer to it.
     fn block(&mut self, frame: Frame, block: &[u8], recorder: &mut Recorder<'_>) -> Heard {
         if self.decoder.decode(block).map_err(|Undecodable| Cause::Malformed)? {
             self.shape = Shape::of(&self.decoder.fields);
@@ -156,7 +158,7 @@ impl Http2 {
         Ok(())
     }
 
-    /// DATA counts against the windows as a whole, padding included (RFC 9113, section 6.9.1).
+    /// DATA counts against the windows in full, including padding (RFC 9113, section 6.9.1).
     fn begin_data(&mut self, frame: Frame, recorder: &mut Recorder<'_>) -> Heard {
         let bytes = frame.length as u32;
         self.reading.left = frame.length;
@@ -179,7 +181,7 @@ impl Http2 {
         Ok(())
     }
 
-    /// Takes what has come of a DATA frame; false where more of it is to come.
+    /// Reads the available part of a DATA frame. Returns false if more of it is to come.
     fn read_data(
         &mut self,
         frame: Frame,
@@ -219,8 +221,9 @@ impl Http2 {
         Ok(is_over)
     }
 
-    /// A server that has sent a whole response may take no more of the request's body, and resets the stream with `NO_ERROR` (RFC
-    /// 9113, section 8.1). One of known length is whole where all of it is there; of any other nobody knows what is missing.
+    /// A server that has sent a complete response may refuse the rest of the request's body and resets the
+    /// stream with `NO_ERROR` (RFC 9113, section 8.1). A response of known length is complete if all of it
+    /// has arrived. Without a length that cannot be determined.
     fn was_reset(&mut self, number: u32, code: u32, recorder: &mut Recorder<'_>) {
         let Some(index) = self.find(number) else { return };
         let stream = &mut self.streams[index];
@@ -273,7 +276,7 @@ impl Http2 {
         push(&mut self.output, kind, ACK, 0, payload);
     }
 
-    /// Streams after the last one that it names were not looked at (RFC 9113, section 6.8).
+    /// Streams after the last one named were not processed (RFC 9113, section 6.8).
     fn goes_away(&mut self, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
         let (last, code) = number(payload).zip(payload.get(4..).and_then(number)).ok_or(Cause::Malformed)?;
         self.leaving = Some(if code == NO_ERROR { Leaving::InOrder } else { Leaving::WithError });
@@ -308,7 +311,7 @@ fn demand(is_so: bool) -> Heard {
     if is_so { Ok(()) } else { Err(Cause::Malformed) }
 }
 
-/// So many bytes, as soon as they have come: where they lie, or put together from pieces.
+/// Returns `wanted` bytes once they have arrived, in place or assembled from pieces.
 fn gather<'a, 'b: 'a>(held: &'a mut Vec<u8>, bytes: &mut &'b [u8], wanted: usize) -> Option<&'a [u8]> {
     let (piece, rest) = bytes.split_at((wanted - held.len()).min(bytes.len()));
     *bytes = rest;

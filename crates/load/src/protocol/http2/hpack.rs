@@ -1,9 +1,10 @@
-//! HPACK, the compression of HTTP/2's heads: a [`Decoder`] of responses and an [`Encoder`] of requests, without I/O.
+//! HPACK, the header compression of HTTP/2: a [`Decoder`] for responses and an [`Encoder`] for requests,
+//! without I/O.
 //!
-//! Nearly every head is one that the connection has seen before. So the decoder keeps the last block with what it meant, as long
-//! as its table stays as it is; and a request that is sent again is some bytes that were made once.
+//! Nearly every head repeats an earlier one of the connection. So the decoder caches the last block with its
+//! fields as long as its table is unchanged. A repeated request reuses its encoded bytes.
 //!
-//! Source: RFC 7541; limits by RFC 9113, section 10.5.1.
+//! Source: RFC 7541, with limits of RFC 9113, section 10.5.1.
 
 mod huffman;
 mod table;
@@ -13,12 +14,13 @@ use std::collections::VecDeque;
 use crate::reader::{HEAD_LIMIT_BYTES, HEADERS_LIMIT};
 use table::STATIC;
 
-/// How much either table may hold: the size that both sides begin with (RFC 7541, section 4.2).
+/// Maximum size of either table: the initial size of both sides (RFC 7541, section 4.2).
 pub(super) const TABLE_BYTES: usize = 4096;
-/// What an entry costs beside its name and its value (RFC 7541, section 4.1).
+/// Size of an entry in addition to its name and value (RFC 7541, section 4.1).
 const ENTRY_BYTES: usize = 32;
 
-/// A block that cannot be decoded. The connection is of no use afterwards, since the tables of both sides differ.
+/// A block that cannot be decoded. The connection cannot be used afterwards, because the tables of both sides
+/// differ.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Undecodable;
 
@@ -38,13 +40,13 @@ impl Entry {
     }
 }
 
-/// What a block says, field after field.
+/// The fields of a block in order.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     text: Vec<u8>,
-    /// Where the name and the value of each field end.
+    /// End offsets of the name and the value of each field.
     ends: Vec<(usize, usize)>,
-    /// There was more than a head may hold; that is not kept.
+    /// There was more than a head may contain. The excess is not stored.
     pub(super) too_large: bool,
 }
 
@@ -78,10 +80,10 @@ impl Fields {
     }
 }
 
-/// The entries that both sides know of one direction.
+/// The dynamic table of one direction.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// The newest first.
+    /// Newest first.
     entries: VecDeque<Entry>,
     pub(super) bytes: usize,
     max: usize,
@@ -104,7 +106,8 @@ impl Table {
         }
     }
 
-    /// Makes room for so many bytes. Room of an entry that went is of use to the next one: some servers send each head as new.
+    /// Evicts entries to make room for `bytes`. Returns the memory of an evicted entry for reuse, because
+    /// some servers send each head as new.
     fn evict(&mut self, bytes: usize) -> Vec<u8> {
         let mut room = Vec::new();
         while self.bytes + bytes > self.max
@@ -122,22 +125,23 @@ impl Table {
     }
 }
 
-/// Decodes the heads of one connection, each of which may refer to those before it.
+/// Decodes the heads of one connection, each of which may refer to earlier ones.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     pub(super) table: Table,
-    /// What was decoded last.
+    /// The fields of the last block.
     pub(super) fields: Fields,
-    /// The block that `fields` is of, if it would mean the same again.
+    /// The block of `fields`, if decoding it again would give the same result.
     block: Vec<u8>,
-    /// Room for strings on their way into the table.
+    /// Buffer for strings that are added to the table.
     strings: Vec<u8>,
 }
 
 impl Decoder {
-    /// Decodes a block; false where it is the same as the last one and means the same.
+    /// Decodes a block. Returns false if it is the same as the last one and has the same meaning.
     ///
-    /// # Errors [`Undecodable`], after which nothing more can be decoded.
+    /// # Errors
+    /// Returns [`Undecodable`], after which nothing more can be decoded.
     pub(super) fn decode(&mut self, block: &[u8]) -> Result<bool, Undecodable> {
         if !block.is_empty() && self.block == block {
             return Ok(false);
@@ -155,7 +159,8 @@ impl Decoder {
                 }
                 0x20..0x40 => {
                     let size = integer(&mut rest, 5)?;
-                    // Only at the beginning, and not beyond what was allowed (RFC 7541, sections 4.2 and 6.3).
+                    // Only at the beginning, and not beyond what was allowed (RFC 7541, sections 4.2 and
+                    // 6.3).
                     if !self.fields.ends.is_empty() || size > TABLE_BYTES {
                         return Err(Undecodable);
                     }
@@ -188,7 +193,7 @@ impl Decoder {
         if is_kept {
             let bytes = self.strings.len() + ENTRY_BYTES;
             let mut text = self.table.evict(bytes);
-            // What is larger than the table leaves it empty (RFC 7541, section 4.4).
+            // An entry larger than the table leaves it empty (RFC 7541, section 4.4).
             if bytes <= self.table.max {
                 text.clear();
                 text.extend_from_slice(&self.strings);
@@ -199,14 +204,14 @@ impl Decoder {
     }
 }
 
-/// A number whose first bits are the last `prefix` of a byte (RFC 7541, section 5.1).
+/// Reads a number whose first bits are the last `prefix` bits of a byte (RFC 7541, section 5.1).
 fn integer(rest: &mut &[u8], prefix: u32) -> Result<usize, Undecodable> {
     let mask = (1 << prefix) - 1;
     let mut number = usize::from(take(rest)?) & mask;
     if number < mask {
         return Ok(number);
     }
-    // Four bytes more hold any number that can mean something here.
+    // Four more bytes can represent any valid number.
     for shift in [0, 7, 14, 21] {
         let byte = usize::from(take(rest)?);
         number += (byte & 0x7f) << shift;
@@ -236,20 +241,20 @@ fn take(rest: &mut &[u8]) -> Result<u8, Undecodable> {
     Ok(first)
 }
 
-/// Makes the blocks of one connection's requests.
+/// Encodes the requests of one connection.
 ///
-/// A field that is sent once is in the table from then on and costs a byte or two. Nothing is ever evicted: where the table is
-/// full, fields are written out.
+/// A field that was sent once is in the table from then on and costs a byte or two. Nothing is ever evicted.
+/// If the table is full, fields are written out.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     table: Table,
-    /// The peer is to empty its table and has to be told its new size.
+    /// The peer must empty its table, and its new size must be sent.
     is_resized: bool,
     block: Vec<u8>,
 }
 
 impl Encoder {
-    /// The peer's table holds at most so much.
+    /// Limits the peer's table to `bytes`.
     pub(super) fn limit(&mut self, bytes: u32) {
         let bytes = (bytes as usize).min(TABLE_BYTES);
         if bytes < self.table.max {
@@ -258,7 +263,7 @@ impl Encoder {
         }
     }
 
-    /// The block of a request, and whether it would be the same again.
+    /// Encodes a request. Returns the block and whether encoding it again would give the same block.
     pub(super) fn encode<'a>(&mut self, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> (&[u8], bool) {
         self.block.clear();
         let known = self.table.entries.len();
@@ -287,7 +292,7 @@ impl Encoder {
             }
         }
         let entry = Entry { text: [name, value].concat(), name_bytes: name.len() };
-        // Paths and lengths are of one request, as a rule, and would fill the table.
+        // Paths and lengths usually belong to one request and would fill the table.
         let is_kept = !matches!(name, b":path" | b"content-length")
             && self.table.bytes + entry.size() <= self.table.max;
         let (pattern, prefix) = if is_kept { (0x40, 6) } else { (0, 4) };

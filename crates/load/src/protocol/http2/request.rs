@@ -1,14 +1,14 @@
-//! A request as the arena has it, in the form of HTTP/1.1, shown as the fields of HTTP/2.
+//! Converts a request of the arena from HTTP/1.1 into the fields of HTTP/2.
 
 use model::header;
 
 use crate::reader::HEADERS_LIMIT;
 
-/// Belong to a connection of HTTP/1.1, or stand in a field of their own (RFC 9113, section 8.2.2).
+/// Fields that are specific to HTTP/1.1 or have their own pseudo-field (RFC 9113, section 8.2.2).
 pub(super) const OF_HTTP1: [&str; 6] =
     ["host", "connection", "transfer-encoding", "keep-alive", "proxy-connection", "upgrade"];
 
-/// Whether the request that was rendered as `bytes` can be sent over HTTP/2, to a host that is one.
+/// Whether the request rendered as `bytes` can be sent over HTTP/2, to a valid host.
 pub(super) fn has_form(bytes: &[u8]) -> bool {
     let is_part = |byte: &u8| byte.is_ascii_graphic() && !b"/?#@\\".contains(byte);
     let is_host = |host: &[u8]| !host.is_empty() && host.iter().all(is_part);
@@ -16,8 +16,9 @@ pub(super) fn has_form(bytes: &[u8]) -> bool {
     with_fields::<HEADERS_LIMIT, _>(bytes, "https", |fields, _| is_host(fields[2].1)) == Some(true)
 }
 
-/// Shows the fields of the request that was rendered as `bytes`, of `MAX` header fields at most, and where its body begins; `None` where HTTP/2 has no form for it. What a
-/// user has captured may be a part of its host: that is the server's to refuse.
+/// Calls `show` with the fields of the request rendered as `bytes`, at most `MAX` header fields, and the
+/// offset of its body. Returns `None` if it cannot be expressed in HTTP/2. A value that a user captured may
+/// be part of the host, which the server then has to reject.
 pub(super) fn with_fields<const MAX: usize, T>(
     bytes: &[u8],
     scheme: &str,
@@ -36,7 +37,7 @@ pub(super) fn with_fields<const MAX: usize, T>(
         (b":path", path.as_bytes()),
     ];
     for (name, header) in names.iter().zip(&*parsed.headers) {
-        // Of what a client may say of transfer codings, HTTP/2 knows this alone.
+        // The only value of TE that HTTP/2 allows.
         let is_kept = name != "te" || header.value.eq_ignore_ascii_case(b"trailers");
         if is_kept && !OF_HTTP1.contains(&name.as_str()) {
             fields.push((name.as_bytes(), header.value));

@@ -1,4 +1,5 @@
-//! What a block of fields is to a client: a head, an interim one, trailers, or nothing that may be (RFC 9113, section 8.1).
+//! Classification of a block of fields: a head, an interim one, trailers, or an invalid block (RFC 9113,
+//! section 8.1).
 
 use model::Cause;
 
@@ -10,12 +11,12 @@ use crate::reader::decimal;
 pub(super) enum Shape {
     /// More heads follow.
     Interim,
-    /// The response's own; with the length that it promises.
+    /// The final head, with the length it announces.
     Head { status: u16, length: Option<u64> },
-    /// Without a status.
+    /// A block without a status.
     #[default]
     Trailers,
-    /// It costs its stream.
+    /// The block ends its stream.
     Refused(Cause),
 }
 
@@ -25,7 +26,7 @@ impl Shape {
         let mut length = None;
         for (number, (name, value)) in fields.iter().enumerate() {
             match name {
-                // Before all others, and but once.
+                // Before all other fields, and only once.
                 b":status" if number == 0 => status = decimal(value).filter(|_| value.len() == 3),
                 b"content-length" => match decimal(value) {
                     Some(bytes) if length.is_none_or(|known| known == bytes) => length = Some(bytes),
@@ -44,7 +45,7 @@ impl Shape {
         match status {
             _ if fields.too_large => Shape::Refused(Cause::TooLarge),
             None => Shape::Trailers,
-            // Upgrades are not for HTTP/2.
+            // HTTP/2 has no upgrades.
             Some(..=99 | 101) => Shape::Refused(Cause::Malformed),
             Some(100..=199) => Shape::Interim,
             Some(status) => Shape::Head { status: status as u16, length },
@@ -52,13 +53,13 @@ impl Shape {
     }
 }
 
-/// In lower case (RFC 9113, section 8.2.1). No other pseudo-field than the status is a response's.
+/// Names are in lower case (RFC 9113, section 8.2.1). Responses have no pseudo-field other than the status.
 fn is_name(name: &[u8]) -> bool {
     let is_allowed = |byte: &u8| matches!(byte, 0x21..=0x39 | 0x3b..=0x40 | 0x5b..=0x7e);
     !name.is_empty() && name.iter().all(is_allowed)
 }
 
-/// Whoever hands it on in HTTP/1.1 would begin another field, or another response (RFC 9113, section 8.2.1).
+/// Forwarded in HTTP/1.1, these bytes would begin another field or response (RFC 9113, section 8.2.1).
 fn is_value(value: &[u8]) -> bool {
     !value.iter().any(|byte| matches!(byte, b'\0' | b'\r' | b'\n'))
 }

@@ -1,11 +1,12 @@
-//! Frames at random, cut at random. What each means is in `connection/tests`.
+//! Random frames, split at random. The meaning of each is tested in `connection/tests`.
 
 use proptest::prelude::*;
 
 use super::frame::push;
 use super::pieces::same_for_every_cut;
 
-/// A frame that is often well-formed: of the three requests, with a head, a length or a padding that may be right.
+/// A frame that is often well-formed: for one of the three requests, with a valid or invalid head, length or
+/// padding.
 fn any_frame() -> impl Strategy<Value = Vec<u8>> {
     let kind = prop_oneof![4 => 0..=1_u8, 1 => 2..=10_u8];
     let stream = prop_oneof![6 => (0..3_u32).prop_map(|number| number * 2 + 1), 1 => 0..10_u32];

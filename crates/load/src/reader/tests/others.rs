@@ -1,5 +1,6 @@
-//! Our reader beside others: the same bytes through the HTTP clients of Node, over a loopback socket, and of Python. Where they
-//! differ, `cases.txt` says so and why; a difference that it does not know fails, and so does one that is there no more.
+//! Our reader compared with others: the same bytes through the HTTP clients of Node, over a loopback socket,
+//! and of Python. `cases.txt` lists and explains the differences. An unlisted difference fails, and so does a
+//! listed one that no longer exists.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -8,7 +9,7 @@ use super::*;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/responses");
 
-/// The version that a script tells first, and what it says of each case. The scripts end by themselves, stuck or not.
+/// The version that a script prints first, and its outcome of each case. The scripts terminate even if stuck.
 fn ask(program: &str, script: &str, cases: &[Case]) -> ((u32, u32), Vec<String>) {
     let mut process = Command::new(program)
         .arg(format!("{FOLDER}/{script}"))
@@ -40,13 +41,13 @@ fn node_agrees_but_for_the_differences_listed() {
     let cases = all_cases();
     let (version, said) = ask("node", "node.js", &cases);
     if version < (9, 0) {
-        // Up to Node 20.19. That parser lets more through, and nothing is listed for it.
+        // Up to Node 20.19. That parser accepts more, and its differences are not listed.
         eprintln!("llhttp {}.{} is not compared with: it takes Node 20.20 or newer", version.0, version.1);
         return;
     }
     let mut problems = Vec::new();
     for (case, line) in cases.iter().zip(&said) {
-        // Behind it is Node's name for its refusal.
+        // It is followed by Node's name for the error.
         let said = &line[..line.find(" HPE_").unwrap_or(line.len())];
         let older_node = case.older_node.as_ref().filter(|_| version < (9, 4));
         let expected = older_node.or(case.node.as_ref()).unwrap_or(&case.reader);
@@ -68,7 +69,7 @@ fn python_agrees_but_for_the_differences_listed() {
     }
     let mut problems = Vec::new();
     for (case, said) in cases.iter().zip(&said) {
-        // Behind it is the name of the reason.
+        // It is followed by the name of the reason.
         let listed = case.python.as_ref().map(|listed| &listed[..listed.find(" [").unwrap_or(listed.len())]);
         let expected = listed.unwrap_or(&case.reader);
         if said != expected {

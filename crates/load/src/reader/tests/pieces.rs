@@ -1,12 +1,12 @@
-//! What must hold of the reader for any bytes, cut in any way: the law that the tests and the fuzz target hold it to.
+//! Invariants of the reader for any bytes, split in any way, checked by the tests and the fuzz target.
 //!
-//! One cut or another, shown or skipped, the same bytes give the same outcome, the same head and the same counts; no
-//! count exceeds what was fed, and nothing but a head is kept. It is built for tests and fuzzing alone, and it must not
-//! know what the outcome of any bytes should be.
+//! For any split, read or skipped, the same bytes give the same outcome, the same head and the same counts.
+//! No count exceeds the input, and only a head is stored. This module is built for tests and fuzzing only,
+//! and does not define the expected outcome of any bytes.
 
 use super::{HEAD_LIMIT_BYTES, Head, Progress, ReadError, ResponseReader, Sink};
 
-/// For those who want the head alone.
+/// For callers that need only the head.
 impl<F: FnMut(&Head<'_>)> Sink for F {
     fn head(&mut self, head: &Head<'_>) {
         self(head);
@@ -15,26 +15,26 @@ impl<F: FnMut(&Head<'_>)> Sink for F {
     fn content(&mut self, _: &[u8]) {}
 }
 
-/// What a reader made of some bytes after which the connection ended, in the words of `tests/responses/cases.txt`: `done STATUS BODY kept`,
-/// `closed` or `surplus EXTRA`, `ended STATUS BODY`, `cut head`, `cut body STATUS BODY`, and `malformed` or `too-large` with `head` or
-/// `body`.
+/// The outcome of bytes after which the connection ended, in the notation of `tests/responses/cases.txt`:
+/// `done STATUS BODY kept`, `closed` or `surplus EXTRA`, `ended STATUS BODY`, `cut head`, `cut body STATUS
+/// BODY`, and `malformed` or `too-large` with `head` or `body`.
 type Outcome = String;
 
-/// A head as it was shown.
+/// A head as passed to the sink.
 type Shown = (u16, Vec<(String, Vec<u8>)>);
 
-/// Bytes as they arrive: cut at `cuts` (each modulo the length), and thrown away unseen where `skip` and the reader
-/// allow it.
+/// Bytes as they arrive: split at `cuts` (each modulo the length), and skipped if `skip` is set and the
+/// reader allows it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Feed<'a> {
     pub(crate) bytes: &'a [u8],
-    /// They respond to a HEAD request.
+    /// The bytes respond to a HEAD request.
     pub(crate) bodiless: bool,
     pub(crate) cuts: &'a [usize],
     pub(crate) skip: bool,
 }
 
-/// Panics where the bytes, cut like this, give something else than in one piece.
+/// Panics if the bytes, split like this, give a different outcome than in one piece.
 pub fn same_for_every_cut(bytes: &[u8], bodiless: bool, cuts: &[usize]) {
     let whole = outcome(Feed { bytes, bodiless, cuts: &[], skip: false });
     for skip in [false, true] {
@@ -43,7 +43,7 @@ pub fn same_for_every_cut(bytes: &[u8], bodiless: bool, cuts: &[usize]) {
     }
 }
 
-/// Feeds a new reader, then ends the connection; panics where a count or a limit does not hold.
+/// Feeds a new reader, then ends the connection. Panics if an invariant is violated.
 pub(crate) fn outcome(feed: Feed<'_>) -> (Outcome, Option<Shown>) {
     let Feed { bytes, bodiless, cuts, skip } = feed;
     let mut reader = ResponseReader::new(bodiless);
@@ -80,7 +80,7 @@ pub(crate) fn outcome(feed: Feed<'_>) -> (Outcome, Option<Shown>) {
     (ended(&reader), shown.pop())
 }
 
-/// What holds after each piece, when `fed` bytes have been taken and `shown` heads been seen.
+/// Asserts the invariants after each piece, when `fed` bytes have been read and `shown` heads were passed on.
 fn check(reader: &ResponseReader, fed: usize, shown: usize) {
     assert_eq!(shown, usize::from(reader.in_body()), "the final head is shown once");
     assert!(reader.body_bytes <= fed as u64, "{} bytes of body in {fed}", reader.body_bytes);
@@ -88,7 +88,7 @@ fn check(reader: &ResponseReader, fed: usize, shown: usize) {
     assert!(reader.carry.is_empty() || !reader.in_body(), "part of a head is kept behind its end");
 }
 
-/// A complete response. What follows is surplus, whether it came with the last piece or would have come after it.
+/// The outcome of a complete response. Everything after it is surplus, in the same piece or a later one.
 fn done(reader: &ResponseReader, bytes: &[u8], fed: usize, extra: u64) -> Outcome {
     let (status, body_bytes) = (reader.status, reader.body_bytes);
     assert!(body_bytes + extra <= fed as u64, "{body_bytes} bytes of body and {extra} extra in {fed}");

@@ -1,4 +1,5 @@
-//! The ledger's counts of a slice, made of all requests and how they ended, and the comparison with the worker's.
+//! The ledger's counts of a slice, computed from all requests and their results, and compared with the
+//! worker's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,15 +9,15 @@ use stats::Latencies;
 use super::ledger::InFlight;
 use super::server::Plan;
 
-/// Different contents of an endpoint that are kept.
+/// Maximum number of different contents stored per endpoint.
 const CONTENTS_MAX: usize = 16;
 
-/// What must come of a slice.
+/// The expected result of a slice.
 #[derive(Debug, Default)]
 pub(super) struct Book {
     pub(super) sent: u64,
     pub(super) sent_in_window: u64,
-    /// Requests that the server got in full.
+    /// Requests that the server received in full.
     pub(super) served: u64,
     ended: Vec<Ended>,
     pub(super) connections_opened: u64,
@@ -25,12 +26,12 @@ pub(super) struct Book {
     /// Arrivals that were never sent: endpoint and age.
     pub(super) unsent: Vec<(u16, u64)>,
     pub(super) errors: BTreeMap<(Phase, Cause), u64>,
-    /// By endpoint.
+    /// Contents by endpoint.
     pub(super) contents: Vec<Vec<ContentSeen>>,
     pub(super) corrupt: u64,
 }
 
-/// A request that has ended. Times are from when it was sent, and when it was due.
+/// A finished request. Times are from when it was sent, and when it was due.
 #[derive(Debug)]
 struct Ended {
     endpoint: u16,
@@ -47,7 +48,7 @@ pub(super) enum Outcome {
     Left,
 }
 
-/// A time, and whether it is exact: else it is at least so long.
+/// A time, and whether it is exact. Otherwise it is a lower bound.
 type Sample = (u64, bool);
 
 impl Ended {
@@ -77,7 +78,7 @@ impl Book {
         *self.errors.entry((phase, cause)).or_default() += 1;
     }
 
-    /// A request has its response, whole at `now_ns`.
+    /// Records the response to a request, complete at `now_ns`.
     pub(super) fn completed(&mut self, request: &InFlight, plan: &Plan, sampled: bool, at: (u64, bool)) {
         let (now_ns, in_window) = at;
         let endpoint = request.choice.endpoint;
@@ -116,7 +117,7 @@ impl Book {
         });
     }
 
-    /// Panics where the slice is not what it must be. Every latency is looked at if `closely`.
+    /// Panics if the slice differs from the expected result. Compares every latency if `closely`.
     pub(super) fn compare(&self, slice: &Counts, closely: bool) {
         let all = || self.ended.iter();
         let (responses, in_window, body_bytes) = figures(all());
@@ -184,7 +185,7 @@ impl Book {
     }
 }
 
-/// Responses among these, those in the window, and the bytes of their bodies.
+/// Number of responses, number of those in the window, and bytes of their bodies.
 fn figures<'a>(ended: impl Iterator<Item = &'a Ended>) -> (u64, u64, u64) {
     ended.fold((0, 0, 0), |(responses, within, bytes), ended| match ended.outcome {
         Outcome::Response { body_bytes, in_window, .. } => {

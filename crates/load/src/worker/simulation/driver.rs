@@ -1,5 +1,5 @@
-//! The simulated driver: virtual time, events in their order, and the actions of the worker done as the readiness driver does
-//! them. Each step is told to the ledger, and what the worker says of it must be what the ledger says.
+//! The simulated driver: virtual time, ordered events, and the worker's actions performed as the readiness
+//! driver does. Each step is reported to the ledger, and the worker's reaction must match the ledger's.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use super::{LAG_MAX_NS, TICK_NS};
 use crate::worker::{Action, Worker};
 use model::Cause;
 
-/// What is read at once, so that a long body is partly skipped.
+/// Maximum read size, so that a long body is partly skipped.
 const READ_BYTES: usize = 4096;
 
-/// What happens to a connection at some time.
+/// A scheduled event of a connection.
 #[derive(Debug)]
 enum Event {
     Connected,
@@ -33,7 +33,7 @@ pub(super) struct Driver {
     pub(super) worker: Worker,
     pub(super) ledger: Ledger,
     peers: Vec<Peer>,
-    /// By time and number; each for one socket of one connection.
+    /// Events by time and number, each for one socket of one connection.
     events: BTreeMap<(u64, u64), (usize, u64, Event)>,
     numbers: u64,
 }
@@ -65,7 +65,7 @@ impl Driver {
         self.events.insert((self.now_ns + delay_ns, self.numbers), (index, self.peers[index].socket, event));
     }
 
-    /// Does what the worker wants, as a driver does.
+    /// Performs the worker's action as a driver does.
     pub(super) fn perform(&mut self, index: usize, mut act: Action) {
         loop {
             act = match act {
@@ -87,7 +87,7 @@ impl Driver {
         self.server(index);
     }
 
-    /// Lets the server and the network see to connection `index`.
+    /// Lets server and network act on connection `index`.
     fn server(&mut self, index: usize) {
         let (peer, line, nature) = (&mut self.peers[index], &self.ledger.lines[index], self.setting.nature);
         let responds_ns = peer.consider(line, nature, &mut self.rng);
@@ -101,7 +101,7 @@ impl Driver {
         self.note_begun(index);
         let idle = self.ledger.room(index) > 0;
         let work = match self.worker.is_open_loop() {
-            // Where it had room before, whoever begins what is due comes by.
+            // If it had room before, the code that begins due requests will handle it.
             true => false,
             false => self.ledger.may_send(self.now_ns),
         };
@@ -109,7 +109,7 @@ impl Driver {
         act
     }
 
-    /// Tells the ledger of the requests that the worker has begun on a connection.
+    /// Records in the ledger the requests that the worker has begun on a connection.
     fn note_begun(&mut self, index: usize) {
         for _ in self.ledger.in_flight()..self.worker.in_flight as usize {
             self.ledger.begin(index, self.now_ns);
@@ -135,7 +135,7 @@ impl Driver {
                 let cause = if self.rng.random_bool(0.5) { Cause::Refused } else { Cause::Reset };
                 self.after(delay_ns, index, Event::ConnectFails(cause));
             }
-            // No response at all: it has to time out.
+            // No response at all, so it must time out.
             2 => {}
             3 => {
                 let delay_ns = self.rng.random_range(0..800_000_000);
@@ -146,14 +146,14 @@ impl Driver {
         Action::Wait
     }
 
-    /// Connecting, reading or writing has failed.
+    /// Reports a failure of connecting, reading or writing.
     fn fail(&mut self, index: usize, cause: Cause) -> Action {
         let act = self.worker.failed(index, self.now_ns, cause);
         let verdict = self.ledger.failed(index, self.now_ns, cause);
         self.agree(index, act, verdict)
     }
 
-    /// The worker's word on what has happened must be the ledger's.
+    /// Asserts that the worker and the ledger agree on what happened.
     fn agree(&mut self, index: usize, act: Action, verdict: Verdict) -> Action {
         let said = match act {
             Action::Close | Action::Reopen => Verdict::Lost,
@@ -172,7 +172,7 @@ impl Driver {
         act
     }
 
-    /// Writes what there is to be written, as far as the socket takes it.
+    /// Writes pending output as far as the socket accepts it.
     fn write(&mut self, index: usize) -> Action {
         if self.peers[index].blocked {
             return Action::Wait;
@@ -191,7 +191,7 @@ impl Driver {
             self.ledger.wrote(index, &bytes[..count]);
             if count < many {
                 self.peers[index].blocked = true;
-                // Now and then the server reads no more.
+                // Sometimes the server stops reading.
                 if self.rng.random_bool(0.97) {
                     let delay_ns = self.rng.random_range(0..3_000_000);
                     self.after(delay_ns, index, Event::Writable);
@@ -234,7 +234,7 @@ impl Driver {
         self.perform(index, act);
     }
 
-    /// Shows the bytes as the driver does: what is skippable is not shown.
+    /// Delivers bytes as the driver does: skippable bytes are only counted.
     fn receive(&mut self, index: usize, mut bytes: &[u8]) -> Action {
         let mut act = Action::Wait;
         while !bytes.is_empty() && !matches!(act, Action::Close | Action::Reopen) {
@@ -252,7 +252,7 @@ impl Driver {
         act
     }
 
-    /// Looks at the time limits, as a worker does at each tick. Afterwards nothing is late.
+    /// Checks the time limits as at each tick, and asserts that nothing is late afterwards.
     pub(super) fn sweep(&mut self) {
         if self.now_ns >= self.worker.next_due_ns {
             let mut from = 0;
@@ -270,13 +270,13 @@ impl Driver {
         }
     }
 
-    /// Begins what is due: afterwards nothing that is due waits while a connection is free.
+    /// Begins due requests, and asserts that none waits afterwards while a connection is free.
     fn start_due(&mut self) {
         while let Some((index, act)) = self.worker.start_next(self.now_ns) {
             self.note_begun(index);
             self.perform(index, act);
         }
-        // A connection for one request need not rest when the last one was completed.
+        // A connection for one request needs no backoff if its last request completed.
         let is_free = |index: &usize| {
             self.ledger.room(*index) > 0
                 && (!self.ledger.settings.fresh || self.ledger.lines[*index].failures == 0)
@@ -286,7 +286,7 @@ impl Driver {
         assert!(!(waits && free.is_some()), "a request is due, connection {free:?} is free, nothing is sent");
     }
 
-    /// Lets time pass, to the next event or tick, until `is_over`.
+    /// Advances time to the next event or tick, until `is_over` returns true.
     pub(super) fn pump(&mut self, mut is_over: impl FnMut(&mut Worker, u64) -> bool) {
         let mut next_tick_ns = self.now_ns;
         loop {
@@ -297,11 +297,11 @@ impl Driver {
             if is_over(&mut self.worker, self.now_ns) {
                 return;
             }
-            // A driver may have more to do before it comes to what is due.
+            // A driver may have other work before it begins due requests.
             if self.rng.random_bool(0.7) {
                 self.start_due();
             }
-            // Now and then the engine does not get a core when it should.
+            // Sometimes the engine gets its core late.
             let lag_ns = if self.rng.random_bool(0.02) { self.rng.random_range(0..LAG_MAX_NS) } else { 0 };
             let limit_ns = self.worker.wake_ns().min(next_tick_ns).max(self.now_ns);
             match self.events.first_entry() {

@@ -1,7 +1,9 @@
-//! What must become of each request, by its own bytes: the ledger that the worker's counts are held against.
+//! The expected result of each request, derived from its bytes. The worker's counts are compared with this
+//! ledger.
 //!
-//! It is told what the driver does and what arrives, knows the server's scripts, and counts bytes; it reads no response
-//! and does not look into the worker. Requests and responses pair off in order on a line, as HTTP/1.1 has it.
+//! It receives the driver's actions and arrivals, knows the server's scripts, and counts bytes. It parses no
+//! response and does not read the worker's state. Requests and responses on a line pair off in order, as in
+//! HTTP/1.1.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,7 +20,7 @@ use crate::check::FIRST_EVERY_NS;
 use crate::pacer::Pacer;
 use crate::worker::Settings;
 
-/// What bytes, an end or an error must have amounted to.
+/// The expected effect of bytes, an end or an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
     Nothing,
@@ -32,13 +34,13 @@ pub(super) struct Ledger {
     pub(super) timetable: Option<Timetable>,
     pub(super) settings: Settings,
     sampler: RequestSampler,
-    /// By endpoint.
+    /// Heads by endpoint.
     heads: Vec<u64>,
-    /// How long slices were to last since the first response of one was sampled.
+    /// Total planned length of slices since the first response of a slice was sampled.
     lasted_ns: u64,
-    /// From when to when requests may be sent.
+    /// Start and end of the period in which requests may be sent.
     window: Option<(u64, u64)>,
-    /// Requests that may still be sent, where they are counted.
+    /// Number of requests that may still be sent, if they are counted.
     left: Option<u64>,
 }
 
@@ -103,7 +105,7 @@ impl Ledger {
         self.lines.iter().map(|line| line.requests.len()).sum()
     }
 
-    /// Requests that the line could take now.
+    /// Number of requests that the line could take now.
     pub(super) fn room(&self, index: usize) -> usize {
         let line = &self.lines[index];
         match line.state {
@@ -115,7 +117,7 @@ impl Ledger {
         }
     }
 
-    /// A request begins on line `index`.
+    /// Begins a request on line `index`.
     pub(super) fn begin(&mut self, index: usize, now_ns: u64) {
         assert!(self.room(index) > 0, "more requests than may be under way on connection {index}");
         let due_ns = self.timetable.as_mut().map(|timetable| timetable.depart(now_ns));
@@ -149,7 +151,7 @@ impl Ledger {
         self.book.reconnects += u64::from(std::mem::replace(&mut line.opened_before, true));
     }
 
-    /// Bytes of a request were taken by the socket.
+    /// Records bytes of a request that the socket took.
     pub(super) fn wrote(&mut self, index: usize, bytes: &[u8]) {
         let line = &mut self.lines[index];
         let request =
@@ -160,7 +162,7 @@ impl Ledger {
         self.book.served += u64::from(request.is_written());
     }
 
-    /// So many bytes have arrived on line `index`.
+    /// Records `count` bytes that arrived on line `index`.
     pub(super) fn effect(&mut self, index: usize, now_ns: u64, mut count: usize) -> Verdict {
         self.book.wire_bytes += count as u64;
         let mut verdict = Verdict::Nothing;
@@ -208,7 +210,7 @@ impl Ledger {
         }
     }
 
-    /// The first request of a line has its response.
+    /// Records the response to the first request of a line.
     fn completed(&mut self, index: usize, now_ns: u64) -> Verdict {
         let in_window = self.in_window(now_ns);
         let line = &mut self.lines[index];
@@ -224,7 +226,7 @@ impl Ledger {
         self.lose(index, now_ns, Cause::ClosedEarly)
     }
 
-    /// The peer has closed the connection.
+    /// Records that the peer closed the connection.
     pub(super) fn ended(&mut self, index: usize, now_ns: u64) -> Verdict {
         let line = &self.lines[index];
         if line.requests.is_empty() {
@@ -235,7 +237,7 @@ impl Ledger {
         self.lose(index, now_ns, Cause::ClosedEarly)
     }
 
-    /// The connection, or the attempt at one, has failed.
+    /// Records a failure of the connection or of a connection attempt.
     pub(super) fn failed(&mut self, index: usize, now_ns: u64, cause: Cause) -> Verdict {
         let line = &self.lines[index];
         if line.requests.is_empty() {
@@ -245,7 +247,7 @@ impl Ledger {
         self.lose(index, now_ns, cause)
     }
 
-    /// All requests of a line are lost, and the line is.
+    /// Records the loss of a line and of all its requests.
     fn lose(&mut self, index: usize, now_ns: u64, cause: Cause) -> Verdict {
         let line = &mut self.lines[index];
         for (place, request) in line.requests.drain(..).enumerate() {
@@ -263,7 +265,7 @@ impl Ledger {
         Verdict::Lost
     }
 
-    /// When the time of a line is up: of its oldest request, of connecting, or of its rest where it could be of use.
+    /// Time limit of a line: of its oldest request, of connecting, or of its backoff if the line is needed.
     pub(super) fn limit_ns(&self, index: usize, now_ns: u64) -> Option<u64> {
         let line = &self.lines[index];
         let oldest_ns = line.requests.front().map(|request| request.sent_ns + TIMEOUT_NS);
@@ -273,14 +275,14 @@ impl Ledger {
                 let limit_ns = since_ns + self.settings.connect_timeout_ns;
                 Some(oldest_ns.map_or(limit_ns, |oldest_ns| oldest_ns.min(limit_ns)))
             }
-            // An arrival opens a connection of its own when it is due, and not before.
+            // An arrival opens its own connection when it is due, not before.
             State::Closed { latest_ns, .. } => (self.may_send(now_ns)
                 && !(self.settings.fresh && self.timetable.is_some()))
             .then_some(latest_ns),
         }
     }
 
-    /// The engine says that something is overdue on a line.
+    /// Records that the engine reported a timeout on a line.
     pub(super) fn overdue(&mut self, index: usize, now_ns: u64) {
         match (self.lines[index].state, self.limit_ns(index, now_ns)) {
             (State::Closed { until_ns, .. }, _) => assert!(until_ns <= now_ns, "rested too short"),
@@ -291,7 +293,7 @@ impl Ledger {
         }
     }
 
-    /// The slice is over: whatever has not ended is left. Returns the lines that the engine must close.
+    /// Ends the slice: requests that have not ended are left. Returns the lines that the engine must close.
     pub(super) fn finish(&mut self, now_ns: u64) -> Vec<usize> {
         let mut closed = Vec::new();
         for (index, line) in self.lines.iter_mut().enumerate() {
@@ -311,15 +313,15 @@ impl Ledger {
     }
 }
 
-// One connection in the ledger: its requests and the responses that the server has for them, in order, and when it may be
-// opened again.
+// One connection in the ledger: its requests, the server's responses for them in order, and the time at which
+// it may be reopened.
 //
-// It holds; what happens to it is for the ledger to say.
+// It only stores state. The ledger decides the transitions.
 
 const BACKOFF_FIRST_NS: u64 = 10_000_000;
 const BACKOFF_LAST_NS: u64 = 1_000_000_000;
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug)]
 pub(super) struct InFlight {
     pub(super) choice: Choice,
@@ -334,23 +336,23 @@ pub(super) struct InFlight {
 #[derive(Debug, Default)]
 pub(super) struct Line {
     pub(super) state: State,
-    /// Oldest first.
+    /// Requests in flight, oldest first.
     pub(super) requests: VecDeque<InFlight>,
-    /// Responses, the next one first; of them so many bytes have come.
+    /// Responses, next one first.
     pub(super) plans: VecDeque<Plan>,
     pub(super) received: usize,
     pub(super) head_seen: bool,
     pub(super) sampled: bool,
-    /// Whether this socket has brought a response.
+    /// Whether this socket has returned a response.
     pub(super) has_answered: bool,
-    /// How many sockets in a row have brought none.
+    /// Number of consecutive sockets without a response.
     pub(super) failures: u32,
     pub(super) opened_before: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Not to be opened before the one time, and to be opened by the other where there is work.
+    /// Must not be opened before `until_ns`, and must be opened by `latest_ns` if there is work.
     Closed {
         until_ns: u64,
         latest_ns: u64,
@@ -374,12 +376,12 @@ impl InFlight {
 }
 
 impl Line {
-    /// The next response begins.
+    /// Begins the next response.
     pub(super) fn turn_over(&mut self) {
         (self.received, self.head_seen, self.sampled) = (0, false, false);
     }
 
-    /// The socket is gone. What is begun on the line from now on is for the next one.
+    /// Handles the loss of the socket. Requests that begin on the line from now on use the next one.
     pub(super) fn close(&mut self, now_ns: u64) {
         let never_open = self.state != State::Open;
         self.failures = if self.has_answered { 0 } else { self.failures + 1 };
@@ -392,7 +394,7 @@ impl Line {
         self.reset(now_ns + least_ns, now_ns + most_ns);
     }
 
-    /// The engine has closed it, or begins anew: it need not wait.
+    /// Clears the backoff, because the engine closed the line itself or starts over.
     pub(super) fn forgive(&mut self) {
         self.failures = 0;
         self.reset(0, 0);
@@ -406,16 +408,16 @@ impl Line {
     }
 }
 
-// The ledger's own timetable of open loop: which arrival a request must be, and what its response time must be.
+// The ledger's own open-loop timetable: which arrival a request must be, and its expected response time.
 
-/// Arrivals of one slice after the other.
+/// Arrivals of consecutive slices.
 #[derive(Debug)]
 pub(super) struct Timetable {
     pacer: Pacer,
     started_ns: u64,
-    /// Arrivals that may still come; none are counted off where time is the limit.
+    /// Number of arrivals that may still come. None if the limit is a time.
     left: Option<u64>,
-    /// Later ones do not belong to the slice.
+    /// Arrivals after this time do not belong to the slice.
     pub(super) end_ns: u64,
 }
 
@@ -433,13 +435,13 @@ impl Timetable {
         };
     }
 
-    /// When the oldest arrival that was not sent is due.
+    /// Due time of the oldest arrival that was not sent.
     pub(super) fn due_ns(&self) -> Option<u64> {
         let due_ns = self.started_ns.saturating_add(self.pacer.due_ns());
         (due_ns < self.end_ns && self.left != Some(0)).then_some(due_ns)
     }
 
-    /// A request is sent: which arrival it is.
+    /// Records that a request is sent, and returns the due time of its arrival.
     pub(super) fn depart(&mut self, now_ns: u64) -> u64 {
         let due_ns = self.due_ns().expect("nothing is sent that is not due");
         assert!(due_ns <= now_ns, "sent {:?} early", Duration::from_nanos(due_ns - now_ns));
@@ -448,7 +450,7 @@ impl Timetable {
         due_ns
     }
 
-    /// Everything that was due and never sent.
+    /// Records all arrivals that were due and never sent.
     pub(super) fn give_up(&mut self, now_ns: u64, sampler: &mut RequestSampler, book: &mut Book) {
         while self.due_ns().is_some() {
             let due_ns = self.depart(now_ns);

@@ -1,5 +1,5 @@
-//! The simulated server's end of a connection, with the network before it: which request is completed when, and how what it
-//! sends is cut into pieces on its way.
+//! The simulated server's end of a connection, including the network: when each request is completed, and how
+//! the output is cut into pieces.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -16,25 +16,25 @@ use crate::Digest;
 
 const DELAY_MAX_NS: u64 = 4_000_000;
 const THINK_MAX_NS: u64 = 15_000_000;
-/// No more than that is delivered byte by byte at once: nobody would wait for a long body.
+/// Maximum length delivered byte by byte, because a long body would take too long.
 const BYTEWISE_MAX: usize = 300;
 
 #[derive(Debug, Default)]
 pub(super) struct Peer {
-    /// Counts sockets: what was sent to an earlier one arrives nowhere.
+    /// Counts sockets. Bytes sent to an earlier socket are lost.
     pub(super) socket: u64,
-    /// The socket takes no bytes for now.
+    /// The socket accepts no bytes for now.
     pub(super) blocked: bool,
-    /// On its way to the engine.
+    /// Bytes on their way to the engine.
     outbox: Vec<u8>,
     ending: Option<Ending>,
-    /// It will send nothing more.
+    /// The server will send nothing more.
     silent: bool,
     delivering: bool,
     responding: bool,
 }
 
-/// What comes out of the network.
+/// An arrival from the network.
 #[derive(Debug)]
 pub(super) enum Arrival {
     Bytes(Vec<u8>),
@@ -47,7 +47,7 @@ impl Peer {
         Peer { socket, ..Peer::default() }
     }
 
-    /// Some of the line's requests have come: when the next one is completed, if it is.
+    /// Handles the arrival of requests. Returns the time at which the next one is completed, if any.
     pub(super) fn consider(&mut self, line: &Line, nature: Nature, rng: &mut impl Rng) -> Option<u64> {
         next(line, nature)?;
         if self.responding || self.silent {
@@ -57,7 +57,7 @@ impl Peer {
         Some(rng.random_range(0..THINK_MAX_NS))
     }
 
-    /// Answers the line's next request, and those that follow it now and then.
+    /// Answers the line's next request, and sometimes those that follow it.
     pub(super) fn respond(&mut self, line: &mut Line, nature: Nature, rng: &mut impl Rng) {
         self.responding = false;
         while !self.silent
@@ -73,7 +73,7 @@ impl Peer {
         }
     }
 
-    /// When the next piece arrives, if one is on its way and none is announced.
+    /// Returns the time at which the next piece arrives, if one is on its way and not scheduled yet.
     pub(super) fn flow(&mut self, nature: Nature, rng: &mut impl Rng) -> Option<u64> {
         if self.delivering || self.outbox.is_empty() && self.ending.is_none() {
             return None;
@@ -83,7 +83,7 @@ impl Peer {
         Some(rng.random_range(0..if bytewise { 50_000 } else { DELAY_MAX_NS }))
     }
 
-    /// The piece that arrives.
+    /// Returns the piece that arrives.
     pub(super) fn deliver(&mut self, nature: Nature, rng: &mut impl Rng) -> Option<Arrival> {
         self.delivering = false;
         let many = self.outbox.len();
@@ -96,7 +96,7 @@ impl Peer {
             }
             ..BYTEWISE_MAX if nature.bytewise => 1,
             _ if rng.random_bool(0.4) => many,
-            // A cut as likely near the beginning as anywhere.
+            // A cut near the beginning, as likely as one anywhere.
             _ if rng.random_bool(0.3) => rng.random_range(1..=many.min(100)),
             _ => rng.random_range(1..=many),
         };
@@ -104,23 +104,23 @@ impl Peer {
     }
 }
 
-/// The line's next request without a response, once enough of it has come.
+/// The line's next request without a response, once enough of it has arrived.
 fn next(line: &Line, nature: Nature) -> Option<&InFlight> {
     let next = line.requests.get(line.plans.len())?;
     (next.is_written() || nature.hasty && next.written > 0).then_some(next)
 }
 
-// What a simulated server does with one request, drawn from a seed: the bytes it sends, how it leaves, and what whoever
-// reads them must make of it, byte by byte.
+// The simulated server's handling of one request, drawn from a seed: the bytes it sends, how it ends the
+// connection, and the expected interpretation byte by byte.
 //
 // It knows HTTP and nothing of the engine.
 
 const TEXT_MAX: usize = 40_000;
 static TEXT: [u8; TEXT_MAX] = [b'x'; TEXT_MAX];
-/// What a gzip body decodes to.
+/// The decoded gzip body.
 static STORY: LazyLock<Vec<u8>> =
     LazyLock::new(|| (0..200).flat_map(|n: u32| n.to_string().into_bytes()).collect());
-/// Compressed: as it should be, with a wrong checksum, and cut off.
+/// The compressed body: intact, with a wrong checksum, and truncated.
 static GZIPPED: LazyLock<[Vec<u8>; 3]> = LazyLock::new(|| {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(&STORY).unwrap();
@@ -131,28 +131,28 @@ static GZIPPED: LazyLock<[Vec<u8>; 3]> = LazyLock::new(|| {
     cut.truncate(checksum - 5);
     [intact, wrong, cut]
 });
-/// The most that a head, or the trailers of a chunked body, may have.
+/// Size limit of a head, or of the trailers of a chunked body.
 const LINES_MAX: usize = 64 * 1024;
 
-/// How the server leaves a connection once everything is sent.
+/// How the server ends a connection once everything is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     Closes,
     Resets,
 }
 
-/// What a response must be taken for.
+/// The expected interpretation of a response.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub(super) status: u16,
     /// The endpoint that its head names.
     pub(super) served: Option<u16>,
     pub(super) head_end: usize,
-    /// Where it ends; `None`: with the connection.
+    /// Offset of its end. `None` if it ends with the connection.
     pub(super) end: Option<usize>,
-    /// It becomes unreadable with this byte.
+    /// Offset of the byte with which it becomes unreadable, and the cause.
     pub(super) error: Option<(usize, Cause)>,
-    /// The connection can be used again.
+    /// The connection can be reused.
     pub(super) keeps: bool,
     pub(super) content: Content,
 }
@@ -166,7 +166,7 @@ pub(super) enum Content {
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) bytes: Vec<u8>,
-    /// Of the response, and of what may follow it unasked.
+    /// Plans of the response, and of unexpected data after it.
     pub(super) plans: Vec<Plan>,
     pub(super) ending: Option<Ending>,
     /// No other request of the connection gets a response.
@@ -181,7 +181,7 @@ impl Content {
         }
     }
 
-    /// The decoded content, if that can be had.
+    /// The decoded content, or None if it cannot be decoded.
     pub(super) fn decoded(&self) -> Option<(Digest, u64)> {
         let decoded = match *self {
             Content::Text(length) => &TEXT[..length],
@@ -193,7 +193,7 @@ impl Content {
 }
 
 impl Plan {
-    /// Whether its head is as the contract of this endpoint has it.
+    /// Whether its head fulfils the contract of this endpoint.
     pub(super) fn is_good(&self, endpoint: u16) -> bool {
         (200..300).contains(&self.status) && self.served == Some(endpoint)
     }
@@ -210,7 +210,7 @@ impl Script {
     }
 }
 
-/// Draws what the server does with a request; with this probability nothing good.
+/// Draws the server's handling of a request. `trouble` is the probability of a fault.
 pub(super) fn draw(rng: &mut impl Rng, asked: &InFlight, trouble: f64) -> Script {
     if !rng.random_bool(trouble) {
         return response(rng, asked);
@@ -232,14 +232,15 @@ pub(super) fn draw(rng: &mut impl Rng, asked: &InFlight, trouble: f64) -> Script
     }
 }
 
-/// A good response and something after it.
+/// A good response followed by something else.
 fn after(rng: &mut impl Rng, asked: &InFlight) -> Script {
     let mut script = framed(rng, asked);
     match rng.random_range(0..4) {
         0 => script.leaving(Some(Ending::Closes)),
         1 => script.leaving(Some(Ending::Resets)),
         whole => {
-            // Begins a response that nobody asked for, or is one. Without a body it reads the same after HEAD.
+            // The beginning of an unexpected response, or all of it. Without a body it reads the same after
+            // HEAD.
             let extra = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
             let count = if whole == 2 { extra.len() } else { rng.random_range(1..extra.len()) };
             script.bytes.extend_from_slice(&extra[..count]);
@@ -249,7 +250,7 @@ fn after(rng: &mut impl Rng, asked: &InFlight) -> Script {
     }
 }
 
-/// A response that is complete with its head.
+/// A response that ends with its head.
 fn plan(asked: &InFlight, status: u16, head_end: usize, content: Content) -> Plan {
     let served = Some(asked.choice.endpoint);
     Plan { status, served, head_end, end: Some(head_end), error: None, keeps: true, content }
@@ -283,7 +284,7 @@ fn head(asked: &InFlight, status: u16, lines: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status} Fine\r\nServed: {}\r\n{lines}\r\n", asked.choice.endpoint).into_bytes()
 }
 
-/// To HEAD, or with a status that has no body: whatever the head says, nothing follows.
+/// A response to HEAD, or with a status that has no body. Nothing follows its head.
 fn bare(rng: &mut impl Rng, asked: &InFlight, status: u16) -> Script {
     let lines =
         ["Content-Length: 1234\r\n", "Transfer-Encoding: chunked\r\n", "", "Content-Encoding: gzip\r\n"];
@@ -292,7 +293,7 @@ fn bare(rng: &mut impl Rng, asked: &InFlight, status: u16) -> Script {
     Script::new(head, plan)
 }
 
-/// The last response of its connection, which ends the body too unless there is a length.
+/// The last response of its connection. Its body ends with the connection unless there is a length.
 fn last(rng: &mut impl Rng, asked: &InFlight, lines: &str) -> Script {
     let content = content(rng);
     let length = format!("{lines}Content-Length: {}\r\n", content.encoded().len());
@@ -319,7 +320,7 @@ fn content(rng: &mut impl Rng) -> Content {
     }
 }
 
-/// A good response with a body whose end is known, of known length or chunked; without one to HEAD.
+/// A good response whose body has a known length or is chunked. No body after HEAD.
 fn framed(rng: &mut impl Rng, asked: &InFlight) -> Script {
     if asked.choice.bodiless {
         return bare(rng, asked, status(asked));
@@ -337,7 +338,7 @@ fn framed(rng: &mut impl Rng, asked: &InFlight) -> Script {
     Script::new(bytes, plan)
 }
 
-/// In up to two chunks, with a trailer now and then.
+/// Encodes data in up to two chunks, sometimes with a trailer.
 fn chunked(rng: &mut impl Rng, data: &[u8]) -> Vec<u8> {
     let (first, second) = data.split_at(rng.random_range(0..=data.len()));
     let trailer = if rng.random_bool(0.3) { "Took: 5\r\n" } else { "" };
@@ -351,14 +352,14 @@ fn chunked(rng: &mut impl Rng, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Ends within its head.
+/// A response that ends within its head.
 fn cut_head(rng: &mut impl Rng, asked: &InFlight) -> Script {
     let mut script = framed(rng, asked);
     script.bytes.truncate(rng.random_range(0..script.plans[0].head_end));
     script
 }
 
-/// Ends within its body, if it has one.
+/// A response that ends within its body, if it has one.
 fn cut_body(rng: &mut impl Rng, asked: &InFlight) -> Script {
     let mut script = framed(rng, asked);
     let head_end = script.plans[0].head_end;
@@ -371,14 +372,15 @@ fn cut_body(rng: &mut impl Rng, asked: &InFlight) -> Script {
     script
 }
 
-/// A script whose response becomes unreadable with byte `at`.
+/// A script whose response becomes unreadable at byte `at`.
 fn flawed(asked: &InFlight, bytes: Vec<u8>, (head_end, at): (usize, usize), cause: Cause) -> Script {
     let error = Some((at, cause));
     let plan = Plan { error, end: None, ..plan(asked, 200, head_end, Content::Text(0)) };
     Script::new(bytes, plan).leaving(None)
 }
 
-/// No response, or none that can be framed, which is found at the end of its head; after HEAD a length is not looked at.
+/// Not a response, or one that cannot be framed, which is detected at the end of its head. After HEAD the
+/// length is ignored.
 fn unreadable_head(rng: &mut impl Rng, asked: &InFlight) -> Script {
     let unframed = b"HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\n";
     match asked.choice.bodiless || rng.random_bool(0.3) {
@@ -390,7 +392,7 @@ fn unreadable_head(rng: &mut impl Rng, asked: &InFlight) -> Script {
     }
 }
 
-/// Chunks that are none.
+/// A body of invalid chunks.
 fn unreadable_body(rng: &mut impl Rng, asked: &InFlight) -> Script {
     if asked.choice.bodiless {
         return unreadable_head(rng, asked);
@@ -410,7 +412,7 @@ fn too_large(rng: &mut impl Rng, asked: &InFlight) -> Script {
     let (head_end, at) = match within_trailers {
         true => {
             bytes.extend_from_slice(b"0\r\nX: ");
-            // The first byte beyond the limit; the size is a line of its own.
+            // The first byte beyond the limit. The size line counts separately.
             (bytes.len() - 6, bytes.len() - 3 + LINES_MAX + 1)
         }
         false => {

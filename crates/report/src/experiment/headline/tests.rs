@@ -1,4 +1,4 @@
-//! The sentence of every way in which a run can end, of the kept record with its figures changed.
+//! The sentence for every kind of end of a run, from the stored record with changed figures.
 
 use analysis::conclude;
 use plan::Metric;
@@ -12,7 +12,7 @@ fn said(record: &Record, conclusion: &Conclusion) -> (State, String) {
     (state(record, conclusion), headline(record, conclusion))
 }
 
-/// The kept record as if its one comparison had come out so.
+/// The stored record as if its only comparison had this outcome.
 fn decided(metric: Metric, outcome: Outcome, (ratio, low, high): (f64, f64, f64)) -> (State, String) {
     let mut record = kept();
     record.header.plan.design.metric = metric;
@@ -46,7 +46,7 @@ fn a_difference_is_a_sentence_that_needs_no_glossary() {
     insta::assert_snapshot!(told.join("\n"));
 }
 
-/// All slices of the kept record, as if they had gone otherwise.
+/// The stored record with all slices changed.
 fn spoiled(spoil: impl Fn(&mut Slice)) -> Record {
     let mut record = kept();
     let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
@@ -65,7 +65,7 @@ fn each_other_way_in_which_a_run_can_end_has_its_sentence() {
     let mut several = kept();
     let comparisons = &mut several.header.plan.comparisons;
     *comparisons = vec![comparisons[0].clone(); 3];
-    // One answer each: the same two variants one after the other would be metrics of one comparison.
+    // One answer each: consecutive comparisons of the same two variants would be metrics of one comparison.
     (comparisons[1].baseline, comparisons[1].candidate) = (1, 0);
     let without_success = spoiled(|Slice { counts, variant, .. }| {
         if *variant == 1 {

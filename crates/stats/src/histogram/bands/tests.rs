@@ -1,8 +1,9 @@
-//! The quick way to a merged quantile against merging in earnest.
+//! Compares the fast computation of merged quantiles with actual merging.
 
 use super::*;
 
-/// Blocks that differ in size and place; every fourth request of the odd ones is given up where it stands.
+/// Creates blocks that differ in size and position. Every fourth request of the odd ones is censored at its
+/// latency.
 fn blocks(count: u64) -> Vec<Latencies> {
     let block = |b: u64| {
         let mut latencies = Latencies::new();

@@ -1,5 +1,6 @@
-//! The simulated server of one connection: it draws from a seed what each request gets, and does what no server should. It keeps what
-//! it has done, so that what the engine says of it can be held against that. It must not look into the engine.
+//! The simulated server of one connection: it draws the handling of each request from a seed, including
+//! invalid behaviour. It records its actions, so that the engine's results can be compared with them. It does
+//! not read the engine's state.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,31 +13,31 @@ use super::super::frames::{
     head, read, reset, settings, trailers,
 };
 
-/// The window of a connection, and of a stream where the settings say nothing (RFC 9113, section 6.9.2).
+/// Initial window of a connection, and of a stream unless the settings change it (RFC 9113, section 6.9.2).
 const WINDOW: i64 = 65_535;
 const NARROW: u16 = 700;
 const FOR_EVER: u64 = u64::MAX;
 
-/// What a seed makes of all servers.
+/// Properties of all servers of a seed.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Nature {
-    /// The engine wants at most so many streams.
+    /// Maximum number of streams that the engine wants.
     pub(super) lanes: usize,
-    /// How likely it is that a request ends badly.
+    /// Probability that a request ends badly.
     pub(super) trouble: f64,
-    /// Streams that its first settings allow.
+    /// Number of streams that its first settings allow.
     pub(super) streams: Option<u32>,
-    /// Windows are narrow; or what was sent opens them again not at all.
+    /// Windows are narrow, or are never extended.
     pub(super) narrow: bool,
     pub(super) starving: bool,
 }
 
-/// What was done to the engine in all of a seed.
+/// The faults injected during a seed.
 #[derive(Debug, Default)]
 pub(super) struct Deeds {
-    /// Requests that came.
+    /// Number of requests received.
     pub(super) seen: u64,
-    /// What the engine may say, and how often.
+    /// Causes that the engine may report, and how often.
     pub(super) may: BTreeMap<Cause, u64>,
 }
 
@@ -49,17 +50,17 @@ impl Deeds {
     }
 }
 
-/// How a server leaves a connection once everything is sent.
+/// How the server ends a connection once everything is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// With TLS: after its notice.
+    /// With TLS: after a close_notify.
     Closes,
-    /// With TLS: without it.
+    /// With TLS: without a close_notify.
     Vanishes,
     Resets,
 }
 
-/// Bytes to be sent, and whether they end a response, a good one.
+/// Bytes to be sent. If they end a response, whether it is good.
 pub(super) type Said = (Vec<u8>, Option<bool>);
 
 #[derive(Debug, Default)]
@@ -70,9 +71,9 @@ pub(super) struct Peer {
     last: u32,
     streams: BTreeMap<u32, Stream>,
     window: i64,
-    /// It takes no stream behind this one.
+    /// The last stream that it accepts.
     leaving: Option<u32>,
-    /// It does nothing any more.
+    /// The server does nothing any more.
     pub(super) is_mute: bool,
     pub(super) out: Vec<Said>,
     pub(super) ending: Option<Ending>,
@@ -83,7 +84,7 @@ struct Stream {
     is_asked: bool,
     is_silent: bool,
     window: i64,
-    /// Of its response, what is still to be said; none before that was drawn.
+    /// The rest of the response to be sent. None before it was drawn.
     left: Option<VecDeque<Said>>,
 }
 
@@ -98,7 +99,7 @@ impl Peer {
         Peer { nature, window: WINDOW, out: vec![(greeting, None)], ..Peer::default() }
     }
 
-    /// What the engine says.
+    /// Handles bytes from the engine.
     pub(super) fn hear(&mut self, bytes: &[u8], deeds: &mut Deeds) {
         self.heard.extend_from_slice(bytes);
         if !self.is_greeted {
@@ -123,7 +124,7 @@ impl Peer {
         for (kind, flags, id, payload) in frames {
             let said = self.out.len();
             self.hear_frame((kind, flags, id), &payload, deeds);
-            // Behind a frame that is cut off there is nothing any more.
+            // After a truncated frame nothing is sent.
             self.out.truncate(if self.is_mute { said } else { usize::MAX });
         }
     }
@@ -169,7 +170,7 @@ impl Peer {
         }
     }
 
-    /// Requests that wait for something to be said.
+    /// Requests that wait for more of their response.
     fn waiting(&self) -> Vec<u32> {
         let waits = |stream: &Stream| stream.is_asked && !stream.is_silent;
         self.streams.iter().filter(|(_, stream)| waits(stream)).map(|(id, _)| *id).collect()
@@ -179,7 +180,7 @@ impl Peer {
         !self.is_mute && !self.waiting().is_empty()
     }
 
-    /// Says the next piece of some response.
+    /// Sends the next piece of a response.
     pub(super) fn speak(&mut self, rng: &mut Pcg64Mcg, deeds: &mut Deeds) {
         let waiting = self.waiting();
         if self.is_mute || waiting.is_empty() {
@@ -209,14 +210,14 @@ impl Peer {
         (self.ending, self.is_mute) = (Some(ending), true);
     }
 
-    /// What costs one stream.
+    /// Injects a fault that ends one stream.
     fn fail_stream(&mut self, id: u32, rng: &mut Pcg64Mcg, deeds: &mut Deeds) {
         let head = head(id, "200", &[("content-length", "2")], 0);
         let before = if rng.random_bool(0.5) { &head } else { &[][..] };
         let (bytes, causes, mark) = match rng.random_range(0..5) {
             0 => ([before, &reset(id, 8)].concat(), &[Cause::StreamReset][..], None),
             1 => ([before, &reset(id, 7)].concat(), &[Cause::StreamRefused][..], None),
-            // All is said, and no more of the request is wanted.
+            // The response is complete, and the rest of the request is not wanted.
             2 => ([&head[..], &data(id, b"no", 0), &reset(id, 0)].concat(), &[][..], Some(true)),
             3 => ([&head[..], &data(id, b"more", END_STREAM)].concat(), &[Cause::Malformed][..], None),
             _ => {
@@ -230,12 +231,12 @@ impl Peer {
         self.out.push((bytes, mark));
     }
 
-    /// What is done to all of a connection.
+    /// Injects a fault that affects the whole connection.
     fn disturb(&mut self, id: u32, rng: &mut Pcg64Mcg, deeds: &mut Deeds) {
         let gone = [Cause::ClosedEarly, Cause::Closed];
         match rng.random_range(0..8) {
             calm @ 0..2 => {
-                // What it has not looked at is refused; in good order it answers the rest.
+                // Unprocessed requests are refused. In an orderly shutdown the rest is answered.
                 let last = if rng.random_bool(0.5) { self.last } else { id };
                 let last = self.leaving.map_or(last, |before| before.min(last));
                 self.streams.retain(|stream, _| *stream <= last);
@@ -280,7 +281,7 @@ impl Peer {
     }
 }
 
-/// A good response, frame by frame.
+/// A good response as a list of frames.
 fn in_frames(id: u32, rng: &mut Pcg64Mcg) -> VecDeque<Said> {
     let (status, is_good) = if rng.random_bool(0.1) { ("500", false) } else { ("200", true) };
     let body = vec![b'x'; [0, 5, 2000, 40_000][rng.random_range(0..4)]];

@@ -1,11 +1,11 @@
 //! The Huffman code of HPACK's strings (RFC 7541, section 5.2 and appendix B).
 //!
-//! The code is canonical: codes of one length follow each other in the order of their symbols, and the shorter ones come first. So
-//! the lengths are all there is to know of it.
+//! The code is canonical: codes of one length follow each other in the order of their symbols, and shorter
+//! codes come first. So the lengths define the code.
 
 use super::Undecodable;
 
-/// How many bits the code of each symbol has: 256 bytes, and the end, which never stands in a string.
+/// Code length in bits of each symbol: 256 bytes, and the end, which never occurs in a string.
 #[rustfmt::skip]
 const LENGTHS: [u8; END + 1] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28,
@@ -22,14 +22,15 @@ const LENGTHS: [u8; END + 1] = [
 const END: usize = 256;
 const LONGEST: usize = 30;
 
-/// What follows from the lengths.
+/// Tables derived from the lengths.
 struct Code {
-    /// For each length: the first code of it, what stands behind the last one, and where its symbols are among `symbols`.
+    /// For each length: its first code, the code after its last one, and the offset of its symbols in
+    /// `symbols`.
     lengths: [(u32, u32, usize); LONGEST + 1],
     /// All symbols in the order of their codes.
     symbols: [u16; END + 1],
-    /// What the first eight bits say where they hold a whole code: its symbol and its length; a length of 0 otherwise. Nearly all that
-    /// is ever sent has such codes.
+    /// For each value of the first eight bits that contain a complete code: its symbol and length. Otherwise
+    /// the length is 0. Nearly all codes in practice are this short.
     short: [(u8, u8); 256],
 }
 
@@ -56,9 +57,9 @@ static CODE: Code = {
     all
 };
 
-/// Appends what `bytes` mean.
+/// Appends the decoded `bytes`.
 pub(super) fn decode(bytes: &[u8], into: &mut Vec<u8>) -> Result<(), Undecodable> {
-    // The next bits are the highest ones; behind those that are there, all are 0.
+    // The next bits are the highest ones. The bits after the available ones are 0.
     let (mut bits, mut there) = (0_u64, 0);
     let mut bytes = bytes.iter();
     loop {
@@ -78,12 +79,12 @@ pub(super) fn decode(bytes: &[u8], into: &mut Vec<u8>) -> Result<(), Undecodable
         into.push(u8::try_from(symbol).map_err(|_| Undecodable)?);
         (bits, there) = (bits << length, there - length);
     }
-    // What is left is the beginning of the end's code, which is all ones, and less than a byte.
+    // The rest is the beginning of the end's code, which is all ones, and less than a byte.
     let is_padding = there < 8 && bits.leading_ones() >= there;
     if is_padding { Ok(()) } else { Err(Undecodable) }
 }
 
-/// The symbol that begins with the highest bits, and the length of its code.
+/// The symbol whose code begins with the highest bits, and the length of that code.
 fn long(bits: u64) -> (u16, u32) {
     for (length, &(first, behind, from)) in CODE.lengths.iter().enumerate().skip(9) {
         let code = (bits >> (64 - length)) as u32;
@@ -91,6 +92,6 @@ fn long(bits: u64) -> (u16, u32) {
             return (CODE.symbols[from + (code - first) as usize], length as u32);
         }
     }
-    // Ones alone, which are found above as well.
+    // Ones alone, which are also found above.
     (END as u16, LONGEST as u32)
 }

@@ -1,4 +1,4 @@
-//! The fields that every connection knows (RFC 7541, appendix A). The first has index 1.
+//! The static table, shared by all connections (RFC 7541, appendix A). The first entry has index 1.
 
 /// Names and values in the order of their indices.
 pub(super) const STATIC: [(&str, &str); 61] = [

@@ -1,4 +1,4 @@
-//! Blocks of RFC 7541, appendix C, what another implementation has coded, and what no peer may say.
+//! Blocks of RFC 7541, appendix C, blocks coded by another implementation, and invalid blocks.
 
 use proptest::prelude::*;
 
@@ -24,7 +24,8 @@ fn assert_fields(decoder: &mut Decoder, hex: &str, expected: &[Field]) {
     assert_eq!(decoded(decoder, &bytes(hex)).unwrap(), expected);
 }
 
-/// Section C.6: Huffman codes and a table of 256 bytes, so that entries are evicted; here the size is said first.
+/// Section C.6: Huffman codes and a table of 256 bytes, so that entries are evicted. Here the size is sent
+/// first.
 #[test]
 fn responses_of_the_standard_are_read_as_it_says() {
     let mut decoder = Decoder::default();
@@ -44,7 +45,7 @@ fn responses_of_the_standard_are_read_as_it_says() {
     expected.extend([("content-encoding", "gzip"), ("set-cookie", cookie)]);
     assert_fields(&mut decoder, third, &expected);
     assert_eq!(decoder.table.bytes, 215);
-    // Said again, and meaning the same though nothing is decoded.
+    // Repeated, with the same meaning although nothing is decoded.
     let known = "88bebfc0";
     assert!(decoder.decode(&bytes(known)).unwrap());
     let before: Vec<_> = decoder.fields.iter().map(|(_, value)| value.to_vec()).collect();
@@ -81,7 +82,7 @@ fn what_cannot_be_decoded_is_refused() {
     }
 }
 
-/// A few bytes that stand for many: what is kept is bounded, and the table goes on.
+/// A few bytes that expand to many: the stored data is limited, and the table stays in sync.
 #[test]
 fn a_bomb_is_too_large_and_no_more() {
     let mut decoder = Decoder::default();
@@ -96,8 +97,8 @@ fn a_bomb_is_too_large_and_no_more() {
 }
 
 proptest! {
-    /// What the encoder writes is what the decoder reads, whatever was sent before and however small the peer makes its table; and a
-    /// block that is said to be the same again is.
+    /// The decoder reads what the encoder writes, whatever was sent before and however small the peer's table
+    /// is. A block reported as unchanged is unchanged.
     #[test]
     fn requests_come_out_as_they_went_in(
         requests in prop::collection::vec((prop::collection::vec(("[a-c:]{1,3}", "[a-z ]{0,40}"), 1..12), any::<u16>()), 1..12)

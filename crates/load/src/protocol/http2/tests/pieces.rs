@@ -1,7 +1,8 @@
-//! What must hold of a connection for any bytes from the peer, cut in any way: the law that a test and the fuzz target hold it to.
+//! Invariants of a connection for any bytes from the peer, split in any way, checked by a test and the fuzz
+//! target.
 //!
-//! However the bytes are cut, the same requests end in the same way and the same is said to the peer; every request ends once; and
-//! what is kept is bounded.
+//! For any split, the same requests end in the same way and the same output is sent. Every request ends once.
+//! The stored data is limited.
 
 use std::sync::Arc;
 
@@ -18,10 +19,10 @@ use crate::tally::Tally;
 use crate::worker::Settings;
 use crate::{Contract, Protocol, Request};
 
-/// Requests under way when the bytes come; the second and later ones have bodies.
+/// Requests in flight when the bytes arrive. The second and later ones have bodies.
 const REQUESTS: u32 = 3;
 
-/// Panics where the bytes, cut at `cuts` (each modulo the length), give something else than in one piece.
+/// Panics if the bytes, split at `cuts` (each modulo the length), give a different outcome than in one piece.
 pub fn same_for_every_cut(bytes: &[u8], cuts: &[usize]) {
     let (books, said) = outcome(bytes, &[]);
     let (cut_books, cut_said) = outcome(bytes, cuts);
@@ -30,7 +31,7 @@ pub fn same_for_every_cut(bytes: &[u8], cuts: &[usize]) {
     assert_eq!(cut_said, said, "{shown} cut at {cuts:?}");
 }
 
-/// What is booked, and what was said, where requests are under way, this arrives, and the connection ends.
+/// The tally and the output if requests are in flight, these bytes arrive, and the connection ends.
 fn outcome(bytes: &[u8], cuts: &[usize]) -> (String, Vec<u8>) {
     let request = Request { body: vec![b'x'; 70_000], ..Request::new("POST", "/", "proofload.test") };
     let arena = Arc::new(RequestArena::render(&[request], &crate::Users::default()).expect("it can be sent"));
@@ -94,12 +95,12 @@ fn outcome(bytes: &[u8], cuts: &[usize]) -> (String, Vec<u8>) {
     let counts = tally.finish(&arena.endpoints, check.take(), (3, &mut []));
     let Counts { sent, responses, timed_out, broken, unfinished, .. } = counts;
     assert_eq!(sent, responses + timed_out + broken + unfinished, "and but once");
-    // Where it was lost, what of the output went out before is the cuts' doing.
+    // If the connection was lost, the amount of output before that depends on the cuts.
     said.truncate(if is_over { 0 } else { said.len() });
     (format!("{:?} {:?} {} {:?}", counts.status, counts.errors, counts.body_bytes, counts.endpoints), said)
 }
 
-/// The peer reads all that is said.
+/// The peer reads all output.
 fn drink(http2: &mut Http2, arena: &RequestArena, said: &mut Vec<u8>) {
     while let Some(count) = http2.output(arena).map(|bytes| {
         said.extend_from_slice(bytes);
