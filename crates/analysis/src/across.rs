@@ -74,6 +74,11 @@ pub fn across<'a>(before: &Record, after: &Record, all: impl IntoIterator<Item =
     ] {
         left_out.extend(differs.then(|| format!("all: {what}")));
     }
+    for (which, record) in [("first", before), ("second", after)] {
+        let is_whole = record.ended.as_ref().is_some_and(|ended| ended.reason.is_own());
+        left_out.extend((!is_whole).then(|| format!("all: the {which} record is unfinished")));
+        left_out.extend((!record.damage.is_empty()).then(|| format!("all: the {which} record is damaged")));
+    }
     let mut shifts = Vec::new();
     if findings.is_empty() && left_out.is_empty() {
         let sessions: Vec<&Essentials> = all.into_iter().filter(|of| is_like(of, before, after)).collect();

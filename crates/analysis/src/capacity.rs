@@ -219,6 +219,34 @@ impl Searched {
 }
 
 impl Capacity {
+    /// Removes everything that could be taken for a result, because the variant is invalid. Each field is
+    /// named, so that a new one needs a decision.
+    pub(crate) fn forget_figures(&mut self) {
+        let Capacity {
+            variant: _,
+            per_s,
+            interval,
+            met_first,
+            bracket,
+            connections: _,
+            erratic,
+            saturated_per_s,
+            saturated_cores,
+            at_least,
+            limited_by,
+            curve,
+            breaks_at_per_s,
+            seconds_for_five_percent,
+            overload,
+            bias: _,
+        } = self;
+        (*per_s, *interval, *met_first, *erratic, *overload) = (None, None, None, None, None);
+        (*saturated_per_s, *saturated_cores, *bracket) = (None, None, [None; 2]);
+        (*breaks_at_per_s, *seconds_for_five_percent) = (None, None);
+        (*at_least, *limited_by) = (false, LimitedBy::Unknown);
+        curve.clear();
+    }
+
     /// Determines the capacity of a variant.
     pub(crate) fn of(record: &Record, variant: usize, searched: &Searched) -> Capacity {
         let found = searched.found.as_ref();

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use stats::{Error, Estimate, Interval, MeanInterval, Resampling, Rule, Verdict};
 
 use crate::failure::{self, NoSuccess};
-use crate::metric::{BlockFigures, metrics};
+use crate::metric::{BlockFigures, is_once, metrics};
 use crate::only_if;
 use crate::rule;
-use crate::variant::mean;
+use crate::variant::{geometric_mean, mean};
 
 /// Number of resamples of the bootstrap.
 const RESAMPLES: u32 = 2_000;
@@ -120,6 +120,11 @@ pub struct Comparison {
     pub ratio_so_far: Option<f64>,
     /// The verdict.
     pub outcome: Outcome,
+    /// Mean of the baseline in the metric's unit, over the blocks that have both variants; per core-second if
+    /// throughput is judged so. `None` if invalid, or without a value.
+    pub baseline_value: Option<f64>,
+    /// The same of the candidate.
+    pub candidate_value: Option<f64>,
     /// Whether the interval excludes 1, but the estimate itself is smaller than the margin, so that the
     /// difference may not matter.
     pub is_slight: bool,
@@ -201,6 +206,8 @@ impl Judge<'_> {
         };
         let cross = |estimate| cross_check(ratios.as_deref()?, estimate, design.margin, self.record);
         let blocks_needed = self.blocks_needed(estimate, outcome);
+        let per_second = if void { None } else { self.per_second(asked, metric) };
+        let amounts = if void { None } else { self.amounts(asked, metric, per_second.is_some()) };
         let is_within_margin = |of: &Estimate| of.ratio.ln().abs() < design.margin.ln_1p();
         Comparison {
             label: asked.label.clone(),
@@ -219,9 +226,33 @@ impl Judge<'_> {
             at_most,
             outcome,
             is_slight: outcome.differs() && estimate.is_some_and(is_within_margin),
-            per_second: if void { None } else { self.per_second(asked, metric) },
+            per_second,
+            baseline_value: amounts.map(|(baseline, _)| baseline),
+            candidate_value: amounts.map(|(_, candidate)| candidate),
             exploratory: if void { Vec::new() } else { self.exploratory(asked, metric) },
         }
+    }
+
+    /// Means of both sides over the blocks that have both: a variant may be measured in more blocks than the
+    /// other one, when the machine was faster or slower.
+    fn amounts(&self, asked: &plan::Comparison, metric: Metric, per_core: bool) -> Option<(f64, f64)> {
+        let value = |block: &BlockFigures, index| match per_core {
+            true => block.compared(metric, index).map(|per_us| per_us * 1e6),
+            false => block.value(metric, index),
+        };
+        let (one, other) = (asked.baseline, asked.candidate);
+        let shared = self.blocks.iter().filter(|block| block.has(one) && block.has(other));
+        let pairs: Vec<Option<(f64, f64)>> =
+            shared.map(|block| Some((value(block, one)?, value(block, other)?))).collect();
+        // Without a trial's quantile, the mean of the others would be a different quantity.
+        if metric.quantile().is_some() && pairs.iter().any(Option::is_none) {
+            return None;
+        }
+        let mean = |side: fn(&(f64, f64)) -> f64| {
+            let values = pairs.iter().flatten().map(side);
+            if is_once(metric) { stats::median(values) } else { geometric_mean(values) }
+        };
+        Some((mean(|pair| pair.0)?, mean(|pair| pair.1)?))
     }
 
     /// Lower and upper bound of a ratio of capacities, if exactly one of them is a lower bound.

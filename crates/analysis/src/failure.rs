@@ -171,10 +171,10 @@ impl FailureClass {
                 "the service rejects the requests (status 4xx): correct their path, headers, body or credentials, or what `expect` says"
             }
             FailureClass::ServiceFailed => {
-                "the service fails (status 5xx): see the end of its log (in `logs` of the record if Proofload started it), and correct it or                  lower the load (`load.connections`, `design.rate`)"
+                "the service fails (status 5xx): see the end of its log (in `logs` of the record if Proofload started it), and correct it or lower the load (`load.connections`, `design.rate`)"
             }
             FailureClass::ConnectionLost => {
-                "connections broke before the response was complete: see in the service's log whether it ends or limits them, or lower                  `load.connections`"
+                "connections broke before the response was complete: see in the service's log whether it ends or limits them, or lower `load.connections`"
             }
             FailureClass::TimedOut => {
                 "responses did not come in time: lower the load (`load.connections`, `design.rate`), or raise `load.timeout`"

@@ -188,7 +188,7 @@ pub fn conclude(record: &Record) -> Conclusion {
     let effects = effect::all(record, &blocks, &findings);
     for (variant, of) in capacities.iter_mut().enumerate() {
         if findings.iter().any(|finding| finding.voids(variant, variant)) {
-            (of.per_s, of.interval, of.erratic) = (None, None, None);
+            of.forget_figures();
         }
     }
     Conclusion {

@@ -112,8 +112,12 @@ impl Measurement<'_> {
         all
     }
 
-    /// The finding that makes the measurement empty, if no slice had a success.
+    /// The finding that makes all of the measurement invalid: one about the whole run, or one in every slice.
     pub fn void(&self) -> Option<&Finding> {
+        let of_run = self.findings.iter().find(|of| of.grade == Grade::Invalid);
+        if of_run.is_some() {
+            return of_run;
+        }
         let shown = if self.windows.is_empty() { self.capacity.as_slice() } else { &self.windows };
         let voids: Option<Vec<&Finding>> = shown.iter().map(Window::void).collect();
         voids?.first().copied()
@@ -284,10 +288,9 @@ impl<'a> Window<'a> {
         self.slice.counts.successful > 0
     }
 
-    /// The finding that makes the measurement empty, if any.
+    /// The most severe finding that makes the slice invalid, if any.
     pub fn void(&self) -> Option<&Finding> {
-        let voids = [Check::NoSuccess, Check::Unasked, Check::BlocksDropped];
-        self.findings.iter().find(|of| of.grade == Grade::Invalid && voids.contains(&of.check))
+        self.findings.iter().find(|of| of.grade == Grade::Invalid)
     }
 
     /// Converts an amount to a rate per second of the window. `None` if the window is too short.

@@ -231,6 +231,11 @@ impl BlockFigures {
         blocks
     }
 
+    /// Whether the variant has a trial in this block.
+    pub fn has(&self, variant: usize) -> bool {
+        self.variants.get(variant).is_some_and(Option::is_some)
+    }
+
     /// A variant's value in the metric's unit, including lower bounds. `None` if nothing was measured, no
     /// request succeeded, or there are too few requests for the quantile.
     pub fn sample(&self, metric: Metric, variant: usize) -> Option<Sample> {

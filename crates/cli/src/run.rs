@@ -26,7 +26,7 @@ use crate::{
 pub const STOPPING: &str =
     "stopping: the services are ended and the record is closed; once more to leave at once";
 const AFTER_HELP: &str = "\
-On a terminal the run is shown as it goes on: q stops early with what there is, p pauses, l shows the services' logs, ? helps.
+On a terminal the run is shown as it goes on: q stops early with what there is, l shows the services' logs, ? helps.
 
 Without a terminal there are plain lines on stderr. With --events, stdout has one event per line, then the report as in `proofload report --json`, then with --gate the gate's result (docs/events.md).";
 /// Shortest budget that `--quick` sets.

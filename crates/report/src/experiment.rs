@@ -7,7 +7,7 @@ use explain::{Explanation, Why};
 use model::document::{Answer, Block, Document, Line, Remark, Tone};
 use model::quantity::{Quantity, change, change_or_saving, count, many, share, span};
 use model::{Check, RequestOutcome};
-use plan::{Against, Metric};
+use plan::Against;
 use record::{EndReason, Environment, Header, MadeBy, Record};
 use serde_json::Value;
 use stats::Estimate;
@@ -444,8 +444,7 @@ fn compared(record: &Record, conclusion: &Conclusion, of: &Comparison) -> Ranked
         }
         None => answer::detail(of, conclusion, design),
     };
-    let beside =
-        if of.outcome == Outcome::Invalid { Vec::new() } else { beside(conclusion, of, design.margin) };
+    let beside = if of.outcome == Outcome::Invalid { Vec::new() } else { beside(of, design.margin) };
     let Sides { candidate, baseline, context } = Sides::of(&record.header.plan, of);
     let subject = format!("{context}{candidate} vs {baseline}");
     let answer = Answer::new(subject, of.outcome.into(), &answer::word_of(of), detail);
@@ -466,9 +465,9 @@ fn within(margin: f64) -> String {
 }
 
 /// The amounts behind a ratio, other metrics with differences beyond chance, and the effort until a decision.
-fn beside(conclusion: &Conclusion, of: &Comparison, margin: f64) -> Vec<String> {
-    let amount = |index: usize| Some(judged(conclusion.variants.get(index)?, of)?.to_string());
-    let amounts = amount(of.baseline).zip(amount(of.candidate));
+fn beside(of: &Comparison, margin: f64) -> Vec<String> {
+    let amount = |value: Option<f64>| Some(Quantity { value: value?, unit: of.metric.unit() }.to_string());
+    let amounts = amount(of.baseline_value).zip(amount(of.candidate_value));
     let per_core = if of.per_second.is_some() { " per core" } else { "" };
     let amounts = amounts.map(|(baseline, candidate)| format!("{baseline} → {candidate}{per_core}"));
     let by_the_clock = of.per_second.as_ref().map(|clock| format!("by the clock {}", change(clock).0));
@@ -478,26 +477,6 @@ fn beside(conclusion: &Conclusion, of: &Comparison, margin: f64) -> Vec<String> 
         others.map(|other| format!("{} {}", other.metric.row().heading, change_or_saving(&other.estimate)));
     let needed = of.blocks_needed.map(|blocks| forecast(&share(margin), blocks, of.seconds_needed));
     amounts.into_iter().chain(by_the_clock).chain(others).chain(needed).collect()
-}
-
-/// The amount that a comparison judges: responses per core-second if its throughput is judged per core.
-fn judged(variant: &Variant, of: &Comparison) -> Option<Quantity> {
-    match of.per_second {
-        Some(_) => Some(Quantity::per_s(1e6 / value(variant, Metric::CpuPerRequest)?.value)),
-        None => value(variant, of.metric),
-    }
-}
-
-/// Measured value of a variant.
-fn value(variant: &Variant, metric: Metric) -> Option<Quantity> {
-    let found = match metric.quantile() {
-        Some(_) => {
-            let found = variant.response_time.iter().find(|found| found.metric == metric);
-            found.filter(|found| !found.at_least).map(|found| found.us)
-        }
-        None => variant.values.iter().find(|(of, _)| *of == metric).map(|(_, value)| *value),
-    };
-    Some(Quantity { value: found?, unit: metric.unit() })
 }
 
 fn of_effect(conclusion: &Conclusion, effect: &Effect, margin: f64) -> Answer {

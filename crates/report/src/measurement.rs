@@ -159,16 +159,23 @@ impl<'a> Loaded<'a> {
         let of = &self.of;
         let asked = self.asked().into_iter();
         let mut blocks: Vec<Block> = asked.map(|asked| Block::Paragraph(Tone::Plain, asked)).collect();
-        let void = of.void().map(|finding| format!("Nothing to measure: {}", finding.evidence));
+        let void = of.void().map(|finding| match finding.check {
+            Check::NoSuccess => format!("Nothing to measure: {}", finding.evidence),
+            check => format!("Invalid ({}): {}", check.number(), finding.evidence),
+        });
         blocks.extend(void.clone().map(|void| Block::Paragraph(Tone::Bad, void)));
         blocks.extend(capacity(of));
         if let Some(window) = of.only().or(of.capacity.as_ref().filter(|_| of.windows.is_empty())) {
-            blocks.extend([
-                Block::Lines(lines(window, &self.variant.load)),
-                Block::Table(self.latencies(window)),
-            ]);
-            blocks.extend(endpoints(window).map(Block::Table));
-            blocks.extend(Some(window).filter(|window| window.has_success()).into_iter().flat_map(ramp));
+            if void.is_some() {
+                blocks.push(Block::Lines(self.counted(window)));
+            } else {
+                blocks.extend([
+                    Block::Lines(lines(window, &self.variant.load)),
+                    Block::Table(self.latencies(window)),
+                ]);
+                blocks.extend(endpoints(window).map(Block::Table));
+                blocks.extend(Some(window).filter(|window| window.has_success()).into_iter().flat_map(ramp));
+            }
         } else {
             blocks.push(Block::Table(steps(of)));
             let about = "p50 to p99.9: response time, from when a request was due. late: how late the client sent at p99 where a \
@@ -190,6 +197,10 @@ impl<'a> Loaded<'a> {
         };
         let findings = &self.measured.conclusion.findings;
         let mut blocks = vec![Block::Paragraph(Tone::Plain, self.asked().join(", ")), invalid(findings)];
+        if self.of.void().is_some() {
+            blocks.extend([Block::Lines(self.counted(window)), Block::Lines(warnings(findings))]);
+            return Document::new(self.title(), blocks.into_iter().chain(self.noted()));
+        }
         blocks.extend(capacity(&self.of));
         let mut lines = vec![Line::new("requests", requests(window)), throughput(window)];
         lines.extend(silent(window));
@@ -200,6 +211,13 @@ impl<'a> Loaded<'a> {
         let waited = latencies(&kinds(window)[..1]);
         blocks.extend([Block::Lines(lines), Block::Table(waited), Block::Lines(warnings(findings))]);
         Document::new(self.title(), blocks.into_iter().chain(self.noted()))
+    }
+
+    /// What happened to the requests of an invalid slice: counts, and no figure that could be taken for a result.
+    fn counted(&self, window: &Window<'_>) -> Vec<Line> {
+        let outcomes = outcomes(window, &self.variant.load).into_iter();
+        let requests = [Line::new("requests", requests(window))].into_iter();
+        requests.chain(outcomes).chain(errors(window)).chain(tls_error(window)).collect()
     }
 
     /// One row for each slice and figure.

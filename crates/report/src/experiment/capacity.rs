@@ -198,7 +198,8 @@ pub(crate) fn curves(conclusion: &Conclusion) -> Vec<Table> {
         of.curve.iter().for_each(|point| table.push(row(of, point)));
         table
     };
-    conclusion.capacities.iter().map(curve).collect()
+    // An invalid capacity has none.
+    conclusion.capacities.iter().filter(|of| !of.curve.is_empty()).map(curve).collect()
 }
 
 fn row(of: &Capacity, point: &RatePoint) -> Vec<Cell> {

@@ -47,12 +47,22 @@ pub(crate) fn variants(record: &Record, conclusion: &Conclusion) -> Table {
     let headings = quantiles.iter().map(|of| heading(*of)).chain(others().map(|(_, heading, _)| *heading));
     let mut table = Table::of_figures("", [("variant", Fit::Whole)], headings);
     for (index, variant) in conclusion.variants.iter().enumerate() {
-        let name = Cell::text(name(conclusion, index, variant));
+        let name = name(conclusion, index, variant) + &blocks_of(record, index);
+        let name = Cell::text(name);
         let times = quantiles.iter().map(|metric| response_time(variant, *metric));
         let figures = times.chain(others().map(|(.., cell)| cell(variant)));
         table.push([name].into_iter().chain(figures).collect());
     }
     table
+}
+
+/// The blocks of a variant that was not measured in all of them: ` (4 blocks)`.
+fn blocks_of(record: &Record, variant: usize) -> String {
+    let (own, all) = (
+        record.complete_blocks().filter(|of| of.trial(variant).is_some()).count(),
+        record.complete_blocks().count(),
+    );
+    if own < all { format!(" ({})", many(own as u64, "block")) } else { String::new() }
 }
 
 fn name(conclusion: &Conclusion, index: usize, variant: &Variant) -> String {

@@ -60,7 +60,7 @@ fn body(of: &Loaded<'_>, window: &Window<'_>) -> Map<String, Value> {
         Until::Elapsed(length) => (Some(length.as_secs_f64()), None),
         Until::Requests(total) => (None, Some(total)),
     };
-    let sampled = window.sampled();
+    let (sampled, void) = (window.sampled(), window.void().or(of.of.void()));
     let mut body = setup(of);
     body.extend(object(json!({
         "loop": if window.asked.open.is_some() { "open" } else { "closed" },
@@ -71,10 +71,10 @@ fn body(of: &Loaded<'_>, window: &Window<'_>) -> Map<String, Value> {
         "asked_s": asked_s,
         "asked_requests": asked_requests,
         "interrupted": window.interrupted,
-        "void": window.void().map(|finding| finding.evidence.as_str()),
+        "void": void.map(|finding| finding.evidence.as_str()),
         "window_s": in_seconds(counts.window_ns),
         "drain_s": in_seconds(counts.drain_ns),
-        "throughput_per_s": window.throughput_per_s(),
+        "throughput_per_s": window.throughput_per_s().filter(|_| void.is_none()),
         "transfer_bytes_per_s": window.transfer_per_s(),
         "requests": {
             "sent": counts.sent,
