@@ -159,7 +159,7 @@ fn other_variant(one: (&Variant, &Record), other: (&Variant, &Record)) -> Option
     if comparable_contract(expect) != comparable_contract(&other.expect) {
         return Some("other responses were expected");
     }
-    (hosts_of(one) != hosts_of(other)).then_some("its services ran on other machines")
+    (places(one) != places(other)).then_some("its services, or where they run, differ")
 }
 
 /// Whether a record is another run of the later record's plan.
@@ -239,12 +239,12 @@ fn shifted(before: &Record, after: &Record, runs: &[&Essentials], left_out: &mut
     sides.into_iter().filter_map(shift).collect()
 }
 
-/// A service by its name, and where it runs.
-type Place<'a> = (&'a str, Option<&'a str>, Option<&'a Deployed>, Option<&'a Url>);
+/// Name of a service, and its place if it runs already.
+type Place<'a> = (&'a str, Option<&'a Deployed>, Option<&'a Url>);
 
-/// Where each service of a variant runs.
-fn hosts_of(variant: &Variant) -> Vec<Place<'_>> {
-    variant.services.iter().map(|one| (one.name.as_str(), one.host(), one.deployed(), one.url())).collect()
+/// The place of each service of a variant.
+fn places(variant: &Variant) -> Vec<Place<'_>> {
+    variant.services.iter().map(|one| (one.name.as_str(), one.deployed(), one.url())).collect()
 }
 
 /// The metrics judged in either record, and CPU per request, which varies least between runs.
@@ -285,8 +285,6 @@ pub fn differences(before: &Environment, after: &Environment) -> Vec<String> {
         load_average: _,
         descriptors: _,
         commit: _,
-        // Compared by `differences_of_hosts`.
-        hosts: _,
     } = before;
     let mut found = Vec::new();
     let mut text = |name: &str, one: Option<&str>, other: Option<&str>| {
@@ -311,24 +309,7 @@ pub fn differences(before: &Environment, after: &Environment) -> Vec<String> {
         let bytes = |bytes: u64| quantity::bytes(bytes as f64);
         found.push(format!("memory {} and {}", bytes(one), bytes(other)));
     }
-    found.extend(differences_of_hosts(before, after));
     found
-}
-
-/// Describes the differences of the other machines that services ran on. Every record with such machines
-/// lists them.
-fn differences_of_hosts(before: &Environment, after: &Environment) -> Vec<String> {
-    let names = |of: &Environment| match of.hosts.len() {
-        0 => "this machine alone".to_owned(),
-        _ => of.hosts.keys().cloned().collect::<Vec<_>>().join(", "),
-    };
-    if !before.hosts.keys().eq(after.hosts.keys()) {
-        return vec![format!("services on {} and on {}", names(before), names(after))];
-    }
-    let pairs = before.hosts.iter().zip(after.hosts.values());
-    let each =
-        pairs.flat_map(|((host, one), other)| differences(one, other).into_iter().map(move |of| (host, of)));
-    each.map(|(host, difference)| format!("on {host} {difference}")).collect()
 }
 
 /// Assigns a machine number to each environment, from 0 in order of first occurrence.
@@ -365,7 +346,6 @@ fn learn(machine: &mut Environment, more: &Environment) {
         load_average: _,
         descriptors: _,
         commit: _,
-        hosts,
     } = more;
     let pairs = [
         (&mut machine.kernel, kernel),
@@ -380,9 +360,6 @@ fn learn(machine: &mut Environment, more: &Environment) {
     }
     for (program, version) in runtimes {
         machine.runtimes.entry(program.clone()).or_insert_with(|| version.clone());
-    }
-    for (host, there) in hosts {
-        learn(machine.hosts.entry(host.clone()).or_default(), there);
     }
 }
 
@@ -431,7 +408,6 @@ mod tests {
             descriptors: Some(1024),
             runtimes: [("node".to_owned(), "v20".to_owned())].into(),
             commit: text("1a2b"),
-            hosts: [("ssh://h".to_owned(), Environment { cpus: 2, ..Environment::default() })].into(),
         }
     }
 

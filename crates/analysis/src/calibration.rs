@@ -165,7 +165,7 @@ impl Steal {
     fn of(record: &Record) -> Steal {
         let blocks = record.blocks.iter().filter(|block| block.seconds.is_some());
         let slices = blocks.flat_map(|block| &block.trials).flat_map(Trial::measured);
-        let shares: Vec<f64> = slices.map(|slice| slice.machine.steal_share_max()).collect();
+        let shares: Vec<f64> = slices.map(|slice| slice.machine.steal_share).collect();
         let max_share = shares.iter().copied().fold(0.0, f64::max);
         Steal { mean_share: mean(shares).unwrap_or(0.0), max_share }
     }

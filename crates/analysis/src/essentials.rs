@@ -134,7 +134,7 @@ impl Conditions {
             arrivals,
             warm_up_s,
             files: record.header.files.clone(),
-            cpus: trial.map(|trial| cpus(trial, |_| true)).filter(|count| *count > 0),
+            cpus: trial.map(cpus).filter(|count| *count > 0),
             cpus_shared: trial.is_some_and(|trial| trial.started.cpus_shared),
             per_core: per_core(record),
         }
@@ -398,7 +398,6 @@ fn forget_findings(variant: &mut Variant, pacing: Pacing) {
             other_ports,
             command: _,
             directory: _,
-            host: _,
             address: _,
             container: _,
             env: _,

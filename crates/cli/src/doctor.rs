@@ -1,6 +1,5 @@
-//! `proofload doctor`: hazards of this machine for measurements, the smallest difference it can show, and
-//! other machines. It checks that required permissions are available, and prints. `machine` does the judging,
-//! `report` the layout.
+//! `proofload doctor`: hazards of this machine for measurements, and the smallest difference it can show. It
+//! checks that required permissions are available, and prints. `machine` does the judging, `report` the layout.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +13,6 @@ use report::{CSV, Calibrated, Form, JUNIT, SVG, Surveyed};
 
 use crate::exit::{self, Failed};
 use crate::experiment::Experiment;
-use crate::hosts;
 use crate::preflight;
 use crate::print::{self, FormArgs};
 use crate::records::{claim, newest_named, root};
@@ -42,10 +40,6 @@ enum What {
     /// The two copies are equal, so any difference between them is noise. Prints what runs of 1, 5 and 30
     /// minutes would detect. `run --dry-run` then prints how long your margin takes.
     Calibrate(CalibrateArgs),
-    /// Check other machines that will generate load, by SSH: connection, program, clock
-    ///
-    /// Changes nothing there without --put or --remove.
-    Hosts(hosts::HostsArgs),
 }
 
 const AFTER_HELP: &str = "\
@@ -59,10 +53,8 @@ To measure the smallest detectable difference: proofload doctor calibrate experi
 Exit code: 0; this is advice. Whether a run was disturbed, the findings of its report say.";
 
 pub fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
-    match &args.what {
-        Some(What::Calibrate(args)) => return calibrate(args),
-        Some(What::Hosts(args)) => return hosts::run(args),
-        None => {}
+    if let Some(What::Calibrate(args)) = &args.what {
+        return calibrate(args);
     }
     print::fits(args.form.form(), &LACKING)?;
     let mut facts = Facts::look();

@@ -124,8 +124,7 @@ fn gate(plan: &Plan, out: &mut String) {
     }
 }
 
-/// A service with its launcher, if it has one, and its host: `api (pm2-cluster, 4 workers, on
-/// ssh://bench-1)`.
+/// A service with its launcher, if it has one: `api (pm2-cluster, 4 workers)`.
 fn started(service: &Service) -> String {
     let Some(command) = service.command() else { return service.name.clone() };
     let launcher = command.launcher.makes_workers().then(|| command.launcher.name().to_owned());
@@ -133,8 +132,7 @@ fn started(service: &Service) -> String {
         Workers::Cores => "a worker for each processor".to_owned(),
         Workers::Number(number) => many(number.into(), "worker"),
     });
-    let place = service.host().map(|host| format!("on {host}"));
-    let how: Vec<String> = launcher.into_iter().chain(workers).chain(place).collect();
+    let how: Vec<String> = launcher.into_iter().chain(workers).collect();
     if how.is_empty() { service.name.clone() } else { format!("{} ({})", service.name, how.join(", ")) }
 }
 
@@ -429,7 +427,6 @@ fn entry(service: &Service) -> Service {
     if let Source::Command(Command {
         command: _,
         directory,
-        host: _,
         address,
         container: _,
         env: _,

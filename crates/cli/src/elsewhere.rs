@@ -1,18 +1,16 @@
-//! A plan's services that are no processes of this machine: on other machines, which are reached for a run, or running already. And whether
-//! they may be loaded: who runs Proofload is asked once, before anything is sent.
+//! What a plan loads that runs already: where it is, and whether it may be loaded. Who runs Proofload is asked once, before anything is sent.
 
 use std::io::{self, IsTerminal};
 
-use lab::{DeployedServices, Destinations, RemoteHosts};
+use lab::{DeployedServices, Destinations};
 use model::Until;
 use model::quantity::many;
 use plan::{Plan, Service, duration_text};
-use remote::{Blame, Program};
+use remote::Blame;
 use report::rate;
 
 use crate::exit::{self, Failed};
-use crate::hosts::CopyWatch;
-use crate::{REMOTE_AGENT, print, records};
+use crate::{print, records};
 
 /// What a run may load: found, and agreed to.
 #[derive(Debug, Default)]
@@ -23,38 +21,10 @@ pub struct Agreed {
     pub deployed: DeployedServices,
 }
 
-/// Reaches every host of a plan. Without any it does nothing.
-pub fn open(plan: &Plan, destinations: &Destinations) -> Result<RemoteHosts, Failed> {
-    let mut program = None;
-    let mut reach = |host: &str| {
-        print::tell!("reaching {host}");
-        let program = match &program {
-            Some(program) => program,
-            // What runs on the generators' machines runs on these.
-            None => {
-                // It may take half a minute, and who leaves by Ctrl-C leaves no empty folder: the record makes it again.
-                records::release();
-                program.insert(plan.generators.program.as_deref().map_or_else(Program::own, Program::at)?)
-            }
-        };
-        let mut copying = CopyWatch::default();
-        let channel =
-            remote::ssh::open_watched(host, program, &[REMOTE_AGENT], &mut |copied| copying.show(copied))?;
-        Ok((channel, destinations.address_of(host)))
-    };
-    let hosts = RemoteHosts::open(plan, &mut reach).map_err(Failed::service)?;
-    for (host, process) in hosts.ended() {
-        let process = plan.secrets.hide(&process);
-        print::tell!("ended on {host}: {process}, which a killed run had left");
-    }
-    Ok(hosts)
-}
-
 /// Finds where the load of a plan goes, and asks whether it may where that is not this machine; `yes`, which is `--yes`, says so beforehand.
 /// Nothing is sent there. Names are looked up by this machine, also where others send all load, and never again in this run.
 pub fn agree(plan: &Plan, yes: bool) -> Result<Agreed, Failed> {
     let mut destinations = look_up(plan)?;
-    destinations.look_up_hosts(plan, &mut remote::address).map_err(Failed::service)?;
     let deployed = DeployedServices::open(plan).map_err(|error| match *error.blame() == Blame::Request {
         true => error.into(),
         false => Failed::service(error),
@@ -136,7 +106,7 @@ fn consent(plan: &Plan, strangers: &[String], yes: bool) -> Result<(), Failed> {
         return Err(Failed::usage(format!("{what}; nobody said that it may"))
             .hint("--yes, if these machines are yours to load, or their owners agree"));
     }
-    // As above.
+    // Whoever leaves by Ctrl-C leaves no empty folder: the record makes it again.
     records::release();
     // Asked however quiet all else is to be.
     print::coloured(&model::text::line(&format!("{what}. Are they yours to load? [y/N]")));

@@ -249,7 +249,7 @@ impl State {
     }
 
     fn slice(&mut self, slice: &Slice) {
-        self.steal_share = slice.machine.steal_share_max();
+        self.steal_share = slice.machine.steal_share;
         // Warm-ups are not part of any figure.
         if !slice.kind.counts() {
             return;

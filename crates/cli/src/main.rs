@@ -11,7 +11,6 @@ mod explain;
 mod explanation;
 mod gate;
 mod history;
-mod hosts;
 mod init;
 mod live;
 mod load;
@@ -98,10 +97,9 @@ enum Command {
     /// Processors, frequency, steal, clock, memory, limits, permissions and other running programs, most
     /// severe first, each with its figures and a command that helps. Changes nothing, takes two seconds.
     Doctor(doctor::DoctorArgs),
-    /// Generate load or run services for a Proofload on another machine
+    /// Generate load for a Proofload on another machine
     ///
-    /// Proofload starts it there. Messages use stdin and stdout. When stdin is closed, it ends with
-    /// everything that it started.
+    /// Proofload starts it there. Messages use stdin and stdout. It ends when stdin is closed.
     #[command(hide = true)]
     RemoteAgent(remote_agent::RemoteAgentArgs),
     /// Write a mix file from the requests in access logs or HAR files
@@ -125,8 +123,8 @@ fn main() -> ExitCode {
     if first.as_deref() == Some(OsStr::new(WARDEN)) {
         return services::warden_main();
     }
-    if first.as_deref() == Some(OsStr::new(hosts::SHA256)) {
-        return ExitCode::from(hosts::print_own_sha256());
+    if first.as_deref() == Some(OsStr::new(remote_agent::SHA256)) {
+        return ExitCode::from(remote_agent::print_own_sha256());
     }
     signals::stop_with_parent();
     signals::end_as_first_process();

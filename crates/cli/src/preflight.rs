@@ -30,8 +30,7 @@ pub fn plan(plan: &Plan, directory: Option<&Path>) -> Result<(), Failed> {
     }
     networks(plan)?;
     // A measurement of a running service does not affect the machine.
-    let is_here = |variant: &Variant| variant.services.iter().any(Service::is_here);
-    if plan.measure.is_none() || plan.variants.iter().any(is_here) {
+    if plan.measure.is_none() || !plan.variants.iter().all(Variant::runs_already) {
         end_orphans(&plan.secrets);
     }
     ports(plan)
@@ -56,7 +55,7 @@ fn names(plan: &Plan, directory: Option<&Path>) -> Result<(), Failed> {
     let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let unnamed = directory.map(whole).filter(|path| path.to_str().is_none());
     let what = match (unnamed, serde_json::to_vec(plan)) {
-        // Only services that are started here get its path.
+        // Only services that are started get its path.
         (Some(path), _) if !plan.loads_running() => format!("{}: the folder of the record", path.display()),
         (_, Err(_)) => "a folder that the experiment names or lies in".to_owned(),
         _ => return Ok(()),
@@ -64,7 +63,7 @@ fn names(plan: &Plan, directory: Option<&Path>) -> Result<(), Failed> {
     Err(Failed::usage(format!("{what} has a name that is not UTF-8")).hint("rename it, or name another one"))
 }
 
-/// Checks that everything to be started on this machine exists.
+/// Checks that everything to be started exists.
 ///
 /// # Errors
 /// Lists everything that is missing.
@@ -84,12 +83,12 @@ pub fn commands(plan: &Plan) -> Result<(), Failed> {
     Err(Failed::new(exit::SERVICE, messages.join("\n       ")).hinted(last.hint()))
 }
 
-/// Checks that the fixed ports of services on this machine are free. A variant behind a link has a separate
-/// network.
+/// Checks that the fixed ports of services are free. A variant behind a link has a separate network.
 pub fn ports(plan: &Plan) -> Result<(), Failed> {
     for variant in plan.variants.iter().filter(|variant| variant.load.network.is_none()) {
-        let here = variant.services.iter().filter(|service| service.is_here()).cloned();
-        Ports::choose(&here.collect::<Vec<_>>(), Ipv4Addr::LOCALHOST.into(), 0).map_err(Failed::service)?;
+        let started = variant.services.iter().filter(|service| service.command().is_some()).cloned();
+        Ports::choose(&started.collect::<Vec<_>>(), Ipv4Addr::LOCALHOST.into(), 0)
+            .map_err(Failed::service)?;
     }
     Ok(())
 }
@@ -103,7 +102,7 @@ fn networks(plan: &Plan) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Checks that services on this machine can listen on the address that remote generators use.
+/// Checks that services can listen on the address that remote generators use.
 fn address(plan: &Plan) -> Result<(), Failed> {
     let Some(address) = plan.generators.address else { return Ok(()) };
     let Err(error) = TcpListener::bind((address, 0)) else { return Ok(()) };

@@ -135,9 +135,6 @@ pub struct StartArgs {
     /// New folder for the record of the started services [default: records/NAME-profile-TIME]
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// Do not ask before loading a host that may be another machine
-    #[arg(long)]
-    yes: bool,
 }
 
 impl StartArgs {
@@ -147,7 +144,6 @@ impl StartArgs {
             (self.rounds.is_some(), "--rounds"),
             (self.seed.is_some(), "--seed"),
             (self.record.is_some(), "--record"),
-            (self.yes, "--yes"),
         ]);
         let Some(flag) = given else { return Ok(()) };
         let message = format!("{flag}: nothing is started for {}", what.display());
@@ -200,7 +196,7 @@ fn capture(
     let title = plan.question.clone().unwrap_or_else(|| plan.name.clone());
     let captures_alone = Some(start.rounds.unwrap_or(lab::ROUNDS));
     let course = Course::new(name, text, plan, Some(&directory))?;
-    let course = Course { captures_alone, yes: start.yes, ..course };
+    let course = Course { captures_alone, ..course };
     let (record, result) = run::carry(course)?;
     let interrupted = record.end() == Some(&EndReason::Interrupted);
     // An interrupted run has the captures up to then.

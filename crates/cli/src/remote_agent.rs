@@ -1,18 +1,17 @@
-//! `proofload remote-agent`: the process that Proofload starts on other machines, to generate load or to run
-//! services there. Requests come on stdin, responses go to stdout. See docs/formats.md.
+//! `proofload remote-agent`: the process that Proofload starts on other machines, to generate load there. Requests
+//! come on stdin, responses go to stdout. See docs/formats.md.
 
-use std::io;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::Args;
-use record::Environment;
-use remote::{AgentHost, ServeError};
+use remote::{AgentHost, Program, ServeError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use services::Warden;
 
-use crate::WARDEN;
 use crate::exit::{Failed, SELF};
 
+/// The hidden subcommand that prints the hash of this binary, for machines without a command for it.
+pub const SHA256: &str = "__sha256";
 /// Heartbeats come every ten seconds. After this time without one the other side counts as dead.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -25,8 +24,7 @@ pub struct RemoteAgentArgs {
     first_order_within: Duration,
 }
 
-/// Serves until stdin is closed, or nothing comes for a minute after the first request. Then ends all
-/// remaining processes.
+/// Serves until stdin is closed, or nothing comes for a minute after the first request.
 pub fn run(args: &RemoteAgentArgs) -> anyhow::Result<u8> {
     if !anything_comes(args.first_order_within)? {
         let message = format!("nothing came on stdin within {} s", args.first_order_within.as_secs());
@@ -38,15 +36,18 @@ pub fn run(args: &RemoteAgentArgs) -> anyhow::Result<u8> {
         name: uname.nodename().to_string_lossy().into_owned(),
         processors: std::thread::available_parallelism().map_or(1, |many| many.get() as u32),
         timeout: TIMEOUT,
-        warden: Warden::of_this_program(WARDEN),
-        // Description of this machine for the record.
-        about: |services| serde_json::to_value(Environment::look_for(services)).unwrap_or_default(),
     };
     remote::serve(io::stdin(), io::stdout(), host).map_err(|error| {
         let end = if matches!(error, ServeError::TimedOut { .. }) { "stdin" } else { "stdout" };
         failed(format!("{end}: {error}"))
     })?;
     Ok(0)
+}
+
+/// Prints the hash of this binary.
+pub fn print_own_sha256() -> u8 {
+    let printed = Program::own().map(|program| writeln!(io::stdout(), "{}", program.sha256));
+    if matches!(printed, Ok(Ok(()))) { 0 } else { SELF }
 }
 
 fn failed(message: String) -> Failed {

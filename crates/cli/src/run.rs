@@ -207,17 +207,14 @@ impl<'a> Course<'a> {
     }
 }
 
-/// Begins the record of a course, and reaches what it needs elsewhere.
+/// Begins the record of a course, and finds what it loads that runs already.
 pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvironment)> {
     tell_untyped_body(&course.plan);
     elsewhere::check_profiles(&course.plan)?;
     let agreed = course.agreed.map_or_else(|| elsewhere::agree(&course.plan, course.yes), Ok)?;
     elsewhere::check(&course.plan, &agreed)?;
-    let remote_hosts = elsewhere::open(&course.plan, &agreed.destinations)?;
     let plan = course.plan.clone();
     let created = record::now();
-    let mut machines = Environment::look(&plan);
-    machines.hosts = remote_hosts.environments();
     let header = Header {
         version: record::VERSION,
         proofload: env!("CARGO_PKG_VERSION").to_owned(),
@@ -228,7 +225,7 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
         made_by: course.made_by,
         budget_typed: course.budget_typed,
         seed: plan.design.seed.unwrap_or_else(lab::draw_seed),
-        environment: machines,
+        environment: Environment::look(&plan),
         files: plan::digests(&course.plan),
         plan: course.plan,
     };
@@ -239,9 +236,7 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
     let directory = writer.record().directory.clone();
     let warden = services::Warden::of_this_program(WARDEN);
     let mut environment = RealEnvironment::new(plan, warden, &[REMOTE_AGENT], directory, stop);
-    let elsewhere::Agreed { destinations, deployed } = agreed;
-    environment.remote_hosts = remote_hosts;
-    (environment.destinations, environment.deployed) = (destinations, deployed);
+    (environment.destinations, environment.deployed) = (agreed.destinations, agreed.deployed);
     Ok((writer, environment))
 }
 

@@ -12,15 +12,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket}
 use load::Address;
 use plan::{Place, Plan, Service, Url, Variant};
 
-use crate::reached::DeployedServices;
+use crate::deployed::DeployedServices;
 
 /// The addresses that a plan's load goes to, each resolved once.
 #[derive(Debug, Clone, Default)]
 pub struct Destinations {
     /// Addresses behind the hosts of URLs.
     urls: BTreeMap<(String, u16), Vec<SocketAddr>>,
-    /// Addresses of machines on which loaded services are started, by host.
-    hosts: BTreeMap<String, IpAddr>,
     /// Whether other machines send load: an address of this machine may belong to another one there.
     is_sent_from_elsewhere: bool,
     agreed: BTreeSet<IpAddr>,
@@ -42,7 +40,7 @@ impl Destinations {
     fn looked_up(plan: &Plan, look_up: LookUp<'_>) -> Result<Destinations, String> {
         let is_sent_from_elsewhere = plan.generators.is_elsewhere();
         let mut found = Destinations { is_sent_from_elsewhere, ..Destinations::default() };
-        for url in entries(plan).filter_map(Service::url) {
+        for url in urls(plan) {
             let Place::Tcp { host, port } = &url.place else { continue };
             let key = (host.clone(), *port);
             if found.urls.contains_key(&key) {
@@ -58,53 +56,24 @@ impl Destinations {
         Ok(found)
     }
 
-    /// Resolves the other machines on which loaded services are started. `address_of` returns the address of
-    /// a host.
-    ///
-    /// # Errors
-    /// Errors of `address_of`.
-    pub fn look_up_hosts<E>(
-        &mut self,
-        plan: &Plan,
-        address_of: &mut dyn FnMut(&str) -> Result<IpAddr, E>,
-    ) -> Result<(), E> {
-        for host in plan.hosts().into_keys().filter(|host| plan.wants_address_of(host)) {
-            self.hosts.insert(host.to_owned(), address_of(host)?);
-        }
-        Ok(())
-    }
-
-    /// The address of a host, if [`Plan::wants_address_of`] requires it.
-    pub fn address_of(&self, host: &str) -> Option<IpAddr> {
-        self.hosts.get(host).copied()
-    }
-
     /// Describes each target that is not this machine, without duplicates. The user must confirm them.
     /// `deployed` are the plan's Services of clusters, whose pods may be on any machine.
     pub fn strangers(&self, plan: &Plan, deployed: &DeployedServices) -> Vec<String> {
-        let named = entries(plan).filter_map(|entry| self.stranger(entry));
+        let named = urls(plan).filter_map(|url| self.stranger(url));
         model::distinct(named.map(|(name, _)| name).chain(deployed.described()))
     }
 
     /// Confirms all of [`Self::strangers`].
     pub fn agree(&mut self, plan: &Plan, deployed: &DeployedServices) {
-        let named = entries(plan).filter_map(|entry| self.stranger(entry));
+        let named = urls(plan).filter_map(|url| self.stranger(url));
         let agreed: Vec<IpAddr> = named.flat_map(|(_, addresses)| addresses).collect();
         self.agreed.extend(agreed.into_iter().chain(deployed.addresses().map(|address| address.ip())));
     }
 
-    /// Name and addresses of an entry that is not on this machine.
-    fn stranger(&self, entry: &Service) -> Option<(String, Vec<IpAddr>)> {
-        let (name, known) = match (entry.url(), entry.host()) {
-            (Some(url), _) => (url.host().to_owned(), self.known(url).to_vec()),
-            (None, Some(host)) => {
-                let address = entry.command().and_then(|command| command.address);
-                let address = address.or_else(|| self.address_of(host));
-                (host.to_owned(), address.map(|address| SocketAddr::new(address, 0)).into_iter().collect())
-            }
-            (None, None) => return None,
-        };
-        let others = known.into_iter().filter(|address| !self.is_this_machine(address));
+    /// Name and addresses of the machine of a URL, if it is not this machine.
+    fn stranger(&self, url: &Url) -> Option<(String, Vec<IpAddr>)> {
+        let name = url.host().to_owned();
+        let others = self.known(url).iter().filter(|address| !self.is_this_machine(address));
         let others = model::distinct(others.map(|address| address.ip()));
         let listed = model::distinct(others.iter().map(ToString::to_string)).join(", ");
         let told = if listed == name { name } else { format!("{name} ({listed})") };
@@ -138,9 +107,9 @@ impl Destinations {
     }
 }
 
-/// The services that get the load.
-fn entries(plan: &Plan) -> impl Iterator<Item = &Service> {
-    plan.variants.iter().filter_map(Variant::entry_service)
+/// The URLs of the services under load.
+fn urls(plan: &Plan) -> impl Iterator<Item = &Url> {
+    plan.variants.iter().filter_map(Variant::entry_service).filter_map(Service::url)
 }
 
 fn is_loopback(address: IpAddr) -> bool {
@@ -216,17 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_of_services_and_generators_are_judged_too() {
-        let none = DeployedServices::default();
-        let service = "[services.api]\ncommand = [\"node\", \"server.js\"]\nhost = \"ssh://bench-1\"\ndirectory = \"~/api\"";
-        let plan_there = plan(service);
-        for (at, strangers) in [("192.0.2.7", vec!["ssh://bench-1 (192.0.2.7)"]), ("127.0.0.1", vec![])] {
-            let mut destinations = found(&plan_there, at).expect("nothing is looked up");
-            let mut address_of = |_: &str| Ok::<IpAddr, ()>(at.parse().expect("an address"));
-            destinations.look_up_hosts(&plan_there, &mut address_of).expect("it is known");
-            assert_eq!(destinations.strangers(&plan_there, &none), strangers);
-        }
-
+    fn to_generators_elsewhere_this_machine_is_another() {
         let generators = "[generators]\nlocal = 0\nssh = [\"bench-2\"]\naddress = \"10.0.0.2\"";
         let plan = plan(&format!("[services.api]\nurl = \"http://shop.example/\"\n{generators}"));
         let why = found(&plan, "127.0.0.1").expect_err("to each generator that is itself");

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use analysis::checks::{late_begin, processors};
 use model::quantity::{micros, share};
-use record::{Block, Environment, MachineUse, Slice, Trial};
+use record::{Block, MachineUse, Slice, Trial};
 
 /// Maximum CPU steal in a block that counts, as a share of the CPU time.
 ///
@@ -44,9 +44,8 @@ pub struct Taken {
 
 impl Taken {
     /// Reads the counters of a block's measured slices. `turns`: the trials took turns, so the counters of
-    /// each slice cover all of them. `machines`: facts about them at the beginning of the run. With several
-    /// machines the most disturbed one counts.
-    pub fn of(block: &Block, turns: bool, machines: &Environment) -> Taken {
+    /// each slice cover all of them. `cpus`: number of processors counted at the beginning of the run.
+    pub fn of(block: &Block, turns: bool, cpus: usize) -> Taken {
         let slices: Vec<&Slice> = block.trials.iter().flat_map(Trial::measured).collect();
         let length_ns = |slice: &Slice| slice.counts.wall_ns() as f64;
         let total_ns: f64 = slices.iter().map(|slice| length_ns(slice)).sum();
@@ -55,32 +54,15 @@ impl Taken {
         }
         // Every trial of a pass reports the same events.
         let told = if turns { block.trials.len().max(1) as f64 } else { 1.0 };
-        let taken_on = |host: Option<&str>| {
-            let told_of = || slices.iter().filter_map(|slice| Some((*slice, slice.machine.of(host)?)));
-            let stolen_ns: f64 = told_of().map(|(slice, of)| of.steal_share * length_ns(slice)).sum();
-            let share = |figure: fn(&MachineUse) -> u64| {
-                told_of().map(|(_, of)| figure(of) as f64).sum::<f64>() / told / total_ns
-            };
-            let processors = match host {
-                None => processors(machines.cpus, &block.trials),
-                Some(_) => machines.cpus_of(host),
-            };
-            Taken {
-                by_steal: stolen_ns / total_ns,
-                steal_elsewhere: if host.is_none() { elsewhere(&slices) } else { BTreeMap::new() },
-                by_others: share(|machine| machine.strangers_cpu_ns) / processors as f64,
-                by_quota: share(|machine| machine.throttled_ns),
-            }
+        let stolen_ns: f64 = slices.iter().map(|slice| slice.machine.steal_share * length_ns(slice)).sum();
+        let share = |figure: fn(&MachineUse) -> u64| {
+            slices.iter().map(|slice| figure(&slice.machine) as f64).sum::<f64>() / told / total_ns
         };
-        machines.hosts.keys().map(|host| taken_on(Some(host))).fold(taken_on(None), Taken::worse)
-    }
-
-    fn worse(self, other: Taken) -> Taken {
         Taken {
-            by_steal: self.by_steal.max(other.by_steal),
-            steal_elsewhere: self.steal_elsewhere,
-            by_others: self.by_others.max(other.by_others),
-            by_quota: self.by_quota.max(other.by_quota),
+            by_steal: stolen_ns / total_ns,
+            steal_elsewhere: elsewhere(&slices),
+            by_others: share(|machine| machine.strangers_cpu_ns) / processors(cpus, &block.trials) as f64,
+            by_quota: share(|machine| machine.throttled_ns),
         }
     }
 

@@ -4,18 +4,19 @@
 //! [`Environment`], so a seeded simulation runs the same dispatcher as a real experiment. The lab draws no
 //! conclusion of its own: after each block it asks `analysis`, as every later report does.
 
+mod deployed;
 mod destinations;
 mod dispatcher;
 mod disturbance;
 mod environment;
 mod explaining;
-mod reached;
 mod real;
 mod schedule;
 mod stop;
 mod tuning;
 mod url;
 
+pub use deployed::DeployedServices;
 pub use destinations::{Destinations, LookUp};
 pub use dispatcher::{Doing, LabError, News, Progress, Update, Watch, capture_only, run};
 pub use disturbance::Taken;
@@ -23,7 +24,6 @@ pub use environment::{
     CaptureSpec, Connected, Connecting, Environment, Failure, Lost, SliceSpec, Start, Turn, elapsed,
 };
 pub use explaining::{ROUNDS, TRIALS, TRIALS_BRIEF, Trials, VARIANTS_MAX, explained};
-pub use reached::{DeployedServices, RemoteHosts};
 pub use real::{RealEnvironment, check_load};
 pub use schedule::{Schedule, draw_seed, live_together, shared_port, take_turns};
 pub use stop::Stop;

@@ -18,18 +18,16 @@ use plan::{Cpus, Plan, Preparation, Variant};
 use record::{
     Capture, ContentSeen, MachineUse, Prepared, ServiceStarted, ServiceUse, Slice, TrialEnded, TrialStarted,
 };
-use remote::services::{First, HostView, PendingView, RemoteHost, ServiceHandle};
 
 use self::deployed::Loaded;
 use self::elsewhere::Elsewhere;
 use self::keeping::{Sampled, uses};
 use self::loading::{Loader, at_services, network};
-use self::services::{check_alive, failed_on};
+use crate::deployed::DeployedServices;
 use crate::destinations::Destinations;
 use crate::environment::{
     CaptureSpec, Connected, Connecting, Environment, Failure, Result, SliceSpec, Start, Turn, elapsed,
 };
-use crate::reached::{DeployedServices, RemoteHosts};
 use crate::stop::Stop;
 
 mod capture;
@@ -49,7 +47,7 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The folder of logs in that of a record.
 const LOGS: &str = "logs";
 
-/// Starts real services, on this machine and on others, and loads them.
+/// Starts real services and loads them.
 pub struct RealEnvironment {
     plan: Arc<Plan>,
     /// Generators that are processes of their own; `None` where load comes from this one.
@@ -65,12 +63,10 @@ pub struct RealEnvironment {
     cpus: Vec<usize>,
     /// Where the kernel tells whether a quota held all of them back.
     quota_files: Vec<PathBuf>,
-    /// Placeholders that all services here share: the folders of prepared data.
+    /// Placeholders that all services share: the folders of prepared data.
     values: BTreeMap<String, String>,
     began: Instant,
     living: Vec<Living>,
-    /// The machines that services run on beside this one; none by default.
-    pub remote_hosts: RemoteHosts,
     /// What is loaded as it stands; nothing by default.
     pub deployed: DeployedServices,
     /// Where load may go; to this machine alone by default.
@@ -91,7 +87,7 @@ pub struct RealEnvironment {
 struct Living {
     variant: usize,
     block: u32,
-    services: Vec<ServiceHandle>,
+    services: Vec<Running>,
     /// Where the entry listens.
     address: Address,
     loader: Loader,
@@ -142,7 +138,6 @@ impl RealEnvironment {
             values: BTreeMap::new(),
             began: Instant::now(),
             living: Vec::new(),
-            remote_hosts: RemoteHosts::default(),
             deployed: DeployedServices::default(),
             destinations: Destinations::default(),
             watches,
@@ -232,20 +227,18 @@ impl Environment for RealEnvironment {
             at_services(network.as_ref(), start_all).map_err(|failure| self.out_of_patience(failure))?;
         let start_s = began.elapsed().as_secs_f64();
         // The entry is last, because everything it needs is started before it.
-        let entry = services.last().map(|entry| Address::Tcp(entry.address()));
+        let entry = services.last().map(|entry| Address::Tcp(entry.address));
         let address = loaded.as_ref().map(|loaded| loaded.address.clone()).or(entry);
         let address =
             address.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
-        // Services of this machine are ours, in whichever network they listen.
-        if services.last().is_none_or(|entry| entry.here().is_none()) {
-            self.destinations.check(&address).map_err(Failure::Refused)?;
-        }
         self.elsewhere.as_mut().map_or(Ok(()), Elsewhere::compare_clocks)?;
+        // Services that were started are ours, in whichever network they listen.
         if loaded.is_some() {
+            self.destinations.check(&address).map_err(Failure::Refused)?;
             self.await_answers(variant, &address)?;
         }
         let loader = self.loader(variant, &address, (None, start.requests_seed), network.as_ref())?;
-        let kept = || services.iter_mut().map(|service| self.started(service)).collect();
+        let kept = || Ok(services.iter_mut().map(|service| self.started(service)).collect());
         let mut kept: Vec<ServiceStarted> = at_services(network.as_ref(), kept)?;
         let seen = loaded.as_ref().and_then(Loaded::watched);
         kept.extend(
@@ -263,7 +256,7 @@ impl Environment for RealEnvironment {
             padding_bytes: start.padding_bytes,
             services: kept,
             generator_cpus: self.division.generator.clone(),
-            cpus_shared: self.division.shared && services.iter().any(|service| service.here().is_some()),
+            cpus_shared: self.division.shared && !services.is_empty(),
             witnesses,
             deployed: loaded.as_ref().map(|loaded| loaded.kept.clone()),
         };
@@ -299,9 +292,9 @@ impl Environment for RealEnvironment {
         // Accepting connections is no part of what a request costs, but TCP's counters are of these connections, too.
         let tcp = self.tcp(&[variant]);
         self.open_connections(variant, wanted.until)?;
-        let before = self.view(&[variant], First::Services)?.counted_from(tcp);
+        let before = self.view(&[variant], Moment::Before).counted_from(tcp);
         let mut kept = self.loaded(variant, wanted)?;
-        let after = self.view(&[variant], First::Machine)?;
+        let after = self.view(&[variant], Moment::After);
         fill(std::slice::from_mut(&mut kept), &before, &after, spin_ns);
         // The services of all variants but the one that was loaded.
         let idle = uses(&before.services, &after.services, |of| of.variant != variant);
@@ -316,7 +309,7 @@ impl Environment for RealEnvironment {
             self.renew_generator(variant, None)?;
             self.open_connections(variant, elapsed(turn.seconds))?;
         }
-        let before = self.view(order, First::Services)?.counted_from(tcp);
+        let before = self.view(order, Moment::Before).counted_from(tcp);
         let mut slices: Vec<Slice> = Vec::new();
         for (number, &variant) in order.iter().enumerate() {
             self.renew_generator(variant, None)?;
@@ -331,7 +324,7 @@ impl Environment for RealEnvironment {
                 None => slices.push(part),
             }
         }
-        let after = self.view(order, First::Machine)?;
+        let after = self.view(order, Moment::After);
         fill(&mut slices, &before, &after, spin_ns);
         Ok(slices)
     }
@@ -382,22 +375,28 @@ fn file_name_of(variants: &[Variant], index: usize) -> String {
 
 // Everything that is read right before a window of load and right after it, and what a slice gets of the difference.
 //
-// Nothing here happens within a window, nor between two turns. Machines elsewhere look while this one does, at most a way there and back
-// away from the load.
+// Nothing here happens within a window, nor between two turns.
 
-/// What services and machines had counted by one moment.
+/// When a view is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    /// Right before the load.
+    Before,
+    /// Right after it.
+    After,
+}
+
+/// What services and machine had counted by one moment.
 struct View {
     services: Vec<Sampled>,
     /// By variant, of those that are loaded: TCP in the network of its entry.
     tcp: BTreeMap<usize, TcpCounters>,
-    /// Of this machine; `None` where nothing of the run is at work here, so that what it does is nobody's business.
+    /// `None` where nothing of the run is at work on this machine, so that what it does is nobody's business.
     machine: Option<Look>,
-    /// Of each machine elsewhere on which services live.
-    hosts: BTreeMap<String, HostView>,
 }
 
 impl View {
-    /// The same with TCP's counters of this machine as they were earlier.
+    /// The same with TCP's counters as they were earlier.
     fn counted_from(mut self, tcp: BTreeMap<usize, TcpCounters>) -> View {
         self.tcp.extend(tcp);
         self
@@ -405,65 +404,20 @@ impl View {
 }
 
 impl RealEnvironment {
-    /// Right before these variants are loaded or right after it. What is nearest to the load is looked at nearest to it: before it the
+    /// Right before these variants are loaded, or right after it. What is nearest to the load is looked at nearest to it: before it the
     /// machine last, so that what looking costs is little of what it counts, and after it the machine first.
-    fn view(&mut self, loaded: &[usize], first: First) -> Result<View> {
-        let hosts = self.at_work();
-        let asked = hosts.iter().map(|host| host.view(first, first == First::Services));
-        let asked: Vec<PendingView<'_>> =
-            asked.collect::<Result<_, _>>().map_err(|error| self.lost(error))?;
-        let after = (first == First::Machine).then(|| (self.look(), self.tcp(loaded)));
-        let here = |service: &mut ServiceHandle| match service {
-            ServiceHandle::Here(running) => Some(running.sample()),
-            ServiceHandle::There(_) => None,
-        };
-        let living = self.living.iter_mut().flat_map(|living| &mut living.services);
-        let samples: Vec<Option<Sample>> = living.map(here).collect();
-        let watched: Vec<Sampled> = self.living.iter_mut().filter_map(watched).collect();
-        let finish =
-            |(host, view): (&Arc<RemoteHost>, PendingView<'_>)| Ok((host.name().to_owned(), view.finish()?));
-        let hosts: BTreeMap<String, HostView> = hosts
-            .iter()
-            .zip(asked)
-            .map(finish)
-            .collect::<Result<_, _>>()
-            .map_err(|error| self.lost(error))?;
-        let (mut samples, mut services) = (samples.into_iter(), Vec::new());
-        for living in &mut self.living {
-            for service in &mut living.services {
-                // One that ended elsewhere is a failure, and told by nothing else.
-                let sample = samples.next().flatten().map_or_else(|| seen_there(service, &hosts), Ok)?;
-                let (variant, host) = (living.variant, service.host().map(str::to_owned));
-                services.push(Sampled { variant, service: service.name().to_owned(), host, sample });
-            }
-        }
-        services.extend(watched);
-        let (machine, mut tcp) = after.unwrap_or_else(|| {
+    fn view(&mut self, loaded: &[usize], moment: Moment) -> View {
+        let after = (moment == Moment::After).then(|| (self.look(), self.tcp(loaded)));
+        let services = self.living.iter_mut().flat_map(sampled).collect();
+        let (machine, tcp) = after.unwrap_or_else(|| {
             let tcp = self.tcp(loaded);
             (self.look(), tcp)
         });
-        let living = self.living.iter().filter(|living| loaded.contains(&living.variant));
-        let elsewhere = |living: &Living| Some((living.variant, hosts.get(living.entry_host()?)?.tcp?));
-        tcp.extend(living.filter_map(elsewhere));
-        Ok(View { services, tcp, machine, hosts })
-    }
-
-    /// The other machines with living services.
-    fn at_work(&self) -> Vec<Arc<RemoteHost>> {
-        let mut hosts: Vec<Arc<RemoteHost>> = Vec::new();
-        for service in self.living.iter().flat_map(|living| &living.services) {
-            if let ServiceHandle::There(remote) = service
-                && !hosts.iter().any(|known| Arc::ptr_eq(known, &remote.host))
-            {
-                hosts.push(Arc::clone(&remote.host));
-            }
-        }
-        hosts
+        View { services, tcp, machine }
     }
 
     fn look(&self) -> Option<Look> {
-        let services =
-            || self.living.iter().flat_map(|living| &living.services).filter_map(ServiceHandle::here);
+        let services = || self.living.iter().flat_map(|living| &living.services);
         if self.plan.generators.local == 0 && services().next().is_none() {
             return None;
         }
@@ -475,7 +429,7 @@ impl RealEnvironment {
         Some(Look::now(&self.cpus, &self.quota_files, helpers_ns))
     }
 
-    /// Loopback is one network for all trials; a link is a trial's own. An entry elsewhere has its machine's.
+    /// Loopback is one network for all trials; a link is a trial's own.
     fn tcp(&self, loaded: &[usize]) -> BTreeMap<usize, TcpCounters> {
         let here = TcpCounters::read();
         let counted = |living: &Living| {
@@ -483,59 +437,37 @@ impl RealEnvironment {
             if living.network.is_none() { here } else { there().ok().flatten() }
         };
         let living = self.living.iter().filter(|living| loaded.contains(&living.variant));
-        // Of a cluster's nodes nothing is told.
-        let living = living.filter(|living| living.entry_host().is_none() && living.loaded.is_none());
+        // Of what runs already nothing is told.
+        let living = living.filter(|living| living.loaded.is_none());
         living.filter_map(|living| Some((living.variant, counted(living)?))).collect()
     }
-
-    /// A machine that is lost, with what ran there.
-    fn lost(&self, error: ::services::Error) -> Failure {
-        failed_on(error, self.living.iter().flat_map(|living| &living.services))
-    }
 }
 
-/// What processes have used that ran already and are loaded by a trial, where they may be seen.
-fn watched(living: &mut Living) -> Option<Sampled> {
-    let (service, sample) = living.loaded.as_mut()?.sampled()?;
-    Some(Sampled { variant: living.variant, service: service.to_owned(), host: None, sample })
+/// What the services of a trial have used so far: those that were started, or what it loads where that may be seen.
+fn sampled(living: &mut Living) -> Vec<Sampled> {
+    let variant = living.variant;
+    let of = |(service, sample): (&str, Sample)| Sampled { variant, service: service.to_owned(), sample };
+    let running = living.loaded.as_mut().and_then(Loaded::sampled).map(of);
+    let started = living.services.iter_mut().map(|service| {
+        let sample = service.sample();
+        of((&service.name, sample))
+    });
+    started.chain(running).collect()
 }
 
-/// What a service elsewhere had used when its machine was seen.
-fn seen_there(service: &mut ServiceHandle, seen: &BTreeMap<String, HostView>) -> Result<Sample> {
-    let mut sample = None;
-    if let ServiceHandle::There(remote) = service
-        && let Some(view) = seen.get(remote.host.name())
-        && let Some(found) = view.services.iter().find(|found| found.number == remote.number)
-    {
-        remote.update(found);
-        sample = Some(found.sample.clone());
-    }
-    check_alive(service)?;
-    sample.ok_or_else(|| {
-        Failure::Service(format!("service {}: its machine tells nothing of it", service.name()))
-    })
-}
-
-/// Fills in what services and machines used between two views, during which a slice was made, alone or in turns with others, and what sampled
+/// Fills in what services and machine used between two views, during which a slice was made, alone or in turns with others, and what sampled
 /// responses say of all.
 fn fill(slices: &mut [Slice], before: &View, after: &View, spin_ns: Option<u64>) {
-    let used_on = |host: Option<&str>| {
-        cpu_ns(&uses(&before.services, &after.services, |of| of.host.as_deref() == host))
-    };
-    let here = before.machine.as_ref().zip(after.machine.as_ref());
-    let machine = here.map(|(before, after)| before.until(after, used_on(None))).unwrap_or_default();
-    let spin_ns = spin_ns.filter(|_| here.is_some());
-    let there = |(host, before): (&String, &HostView)| {
-        let machine = before.machine.until(&after.hosts.get(host)?.machine, used_on(Some(host)));
-        Some((host.clone(), MachineUse { spin_ns: before.spin_ns, ..machine }))
-    };
-    let hosts: BTreeMap<String, MachineUse> = before.hosts.iter().filter_map(there).collect();
+    let used_ns = cpu_ns(&uses(&before.services, &after.services, |_| true));
+    let looks = before.machine.as_ref().zip(after.machine.as_ref());
+    let machine = looks.map(|(before, after)| before.until(after, used_ns)).unwrap_or_default();
+    let spin_ns = spin_ns.filter(|_| looks.is_some());
     for slice in slices {
         slice.counts.presume_failures();
         slice.services = uses(&before.services, &after.services, |of| of.variant == slice.variant);
         let tcp = before.tcp.get(&slice.variant).zip(after.tcp.get(&slice.variant));
         let tcp = tcp.map(|(before, after)| before.until(after));
-        slice.machine = MachineUse { spin_ns, tcp, hosts: hosts.clone(), ..machine.clone() };
+        slice.machine = MachineUse { spin_ns, tcp, ..machine.clone() };
     }
 }
 

@@ -126,12 +126,9 @@ pub fn live_together(plan: &Plan) -> bool {
 pub fn shared_port(plan: &Plan) -> Option<u16> {
     let services = plan.variants.iter().flat_map(|variant| &variant.services);
     let commands = services.filter_map(Service::command);
-    let ports = commands.flat_map(|command| {
-        distinct(command.own_ports()).into_iter().map(|port| (command.host.as_ref(), port))
-    });
-    let all: Vec<_> = ports.collect();
+    let all: Vec<u16> = commands.flat_map(|command| distinct(command.own_ports())).collect();
     let twice = (1..all.len()).find(|index| all[..*index].contains(&all[*index]))?;
-    Some(all[twice].1)
+    Some(all[twice])
 }
 
 /// Whether the trials of a block take short turns on connections that stay open. In open loop each slice

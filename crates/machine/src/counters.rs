@@ -3,12 +3,10 @@
 //!
 //! Missing values count as zero. This module makes no judgements.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use model::{MachineUse, TcpUse};
-use serde::{Deserialize, Serialize};
 
 use crate::clock;
 use crate::groups::{counted, throttled_ns};
@@ -17,7 +15,7 @@ use crate::sockets::parse_ports;
 
 /// Time of all processors since boot, or of one of them, in ticks: user nice system idle iowait irq softirq
 /// steal. Guest time, which follows, is already included in user time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTicks([u64; 8]);
 
 impl CpuTicks {
@@ -93,9 +91,9 @@ fn read(path: impl AsRef<Path>) -> String {
 }
 
 /// The counters of a machine at one moment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
-    /// Nanoseconds on that machine's CLOCK_MONOTONIC.
+    /// Nanoseconds on CLOCK_MONOTONIC.
     at_ns: u64,
     all: CpuTicks,
     /// Time in which the processors that we use ran tasks.
@@ -154,7 +152,6 @@ impl Look {
             idle_trials_cpu_ns: 0,
             spin_ns: None,
             tcp: None,
-            hosts: BTreeMap::new(),
         }
     }
 }
@@ -166,7 +163,7 @@ fn waited_us(pressure: &str) -> Option<u64> {
 }
 
 /// The TCP counters of one network since its creation, over all its sockets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpCounters(TcpUse);
 
 impl TcpCounters {

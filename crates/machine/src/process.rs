@@ -17,10 +17,9 @@ use procfs_core::FromRead;
 use procfs_core::process::{Schedstat, Stat as RawStat};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use serde::{Deserialize, Serialize};
 
 /// The identity of a process. The start time distinguishes it from a later one with the same PID.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessId {
     /// Its PID.
     pub pid: u32,

@@ -115,10 +115,10 @@ pub struct TrialStarted {
 }
 
 impl TrialStarted {
-    /// Records that the services of this machine are confined to these processors from now on.
+    /// Records that the services are confined to these processors from now on.
     pub fn confine(&mut self, cpus: &[usize]) {
         self.cpus_shared = false;
-        for service in self.services.iter_mut().filter(|service| service.host.is_none()) {
+        for service in &mut self.services {
             service.cpus = cpus.to_vec();
         }
     }
@@ -168,9 +168,6 @@ pub struct ServiceStarted {
     pub other_ports: Vec<u16>,
     /// Numbers of the processors that the service may use. Empty if it is not pinned.
     pub cpus: Vec<usize>,
-    /// Machine of the service. `None` is the machine of the record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
     /// Image digest, if the service is a container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,

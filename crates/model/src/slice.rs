@@ -4,7 +4,6 @@
 //! This module selects figures but does not judge them. Generator data is absent from the record if load came
 //! from the run's own process.
 
-use std::collections::BTreeMap;
 use std::ops::Not;
 
 use schemars::JsonSchema;
@@ -261,8 +260,7 @@ pub struct GeneratorPart {
     pub lag_p99_ns: Option<u64>,
 }
 
-/// Activity of a machine during a slice, apart from generator and services. The top level is the machine of
-/// the run, and `hosts` has the machines that services run on.
+/// Activity of the machine during a slice, apart from generator and services.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineUse {
     /// Share of all CPU time that the hypervisor gave to others, 0 to 1.
@@ -290,10 +288,6 @@ pub struct MachineUse {
     /// TCP counters of the network namespace. `None` if the kernel does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpUse>,
-    /// Activity of each other machine with services, by host. These entries have no `tcp` and no
-    /// `idle_trials_cpu_ns`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub hosts: BTreeMap<String, MachineUse>,
 }
 
 /// TCP counters over a slice, for all sockets of one network namespace. If a slice has several turns, the
@@ -314,35 +308,4 @@ pub struct TcpUse {
     pub time_wait: u64,
     /// Local ports that the kernel may give to connections (`ip_local_port_range`).
     pub local_ports: u64,
-}
-
-impl MachineUse {
-    /// Iterates over this machine and the others, each with its host. The host is `None` for this machine.
-    pub fn machines(&self) -> impl Iterator<Item = (Option<&str>, &MachineUse)> {
-        std::iter::once((None, self))
-            .chain(self.hosts.iter().map(|(host, machine)| (Some(host.as_str()), machine)))
-    }
-
-    /// Returns the entry of the machine a service ran on. `None` if there is no entry.
-    pub fn of(&self, host: Option<&str>) -> Option<&MachineUse> {
-        match host {
-            None => Some(self),
-            Some(host) => self.hosts.get(host),
-        }
-    }
-
-    /// Largest share of CPU time given to others on any machine, 0 to 1.
-    pub fn steal_share_max(&self) -> f64 {
-        self.machines().map(|(_, machine)| machine.steal_share).fold(0.0, f64::max)
-    }
-
-    /// Longest time for which any machine throttled processes by quota, in nanoseconds.
-    pub fn throttled_ns_max(&self) -> u64 {
-        self.machines().map(|(_, machine)| machine.throttled_ns).max().unwrap_or(0)
-    }
-
-    /// Pages read back from swap, summed over all machines.
-    pub fn swapped_in_pages_all(&self) -> u64 {
-        self.machines().map(|(_, machine)| machine.swapped_in_pages).sum()
-    }
 }

@@ -1,8 +1,8 @@
 //! Validates the tree of a file against its JSON Schema and reports all violations with their places.
 //!
-//! It knows no key of the file: the permitted values come from the schema, the formats of strings from
-//! [`crate::text_form`]. Invalid parts are dropped from the tree, so that the rest can still be read and
-//! checked.
+//! It knows no key of the file except one that users [expect](HOST) and that does not exist: the permitted values come
+//! from the schema, the formats of strings from [`crate::text_form`]. Invalid parts are dropped from the tree, so that
+//! the rest can still be read and checked.
 
 use ::model::text::{nearest, quoted};
 use serde_json::Value as Schema;
@@ -191,12 +191,22 @@ impl<'a> Check<'a> {
     }
 }
 
+/// A key that services do not have, and the hint for it.
+const HOST: (&str, &str) = (
+    "host",
+    "services start on this machine: to measure one on another machine, run Proofload there, or give its `url`",
+);
+
 fn unknown_key(entry: &Entry, known: Option<&serde_json::Map<String, Schema>>, path: &str) -> Problem {
     let mut known: Vec<&str> = known.into_iter().flat_map(|keys| keys.keys()).map(String::as_str).collect();
     known.sort_unstable();
     let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
     let message = format!("unknown key `{}`{place}", shown_key(&entry.key));
-    let hint = did_you_mean(&entry.key, "known keys", known.iter().copied());
+    let is_of_service = path.rsplit_once('.').is_some_and(|(table, _)| table.ends_with("services"));
+    let hint = match HOST {
+        (host, hint) if is_of_service && entry.key == host => hint.to_owned(),
+        _ => did_you_mean(&entry.key, "known keys", known.iter().copied()),
+    };
     Problem::new(entry.key_span.clone(), message, "unknown key").with_hint(hint)
 }
 

@@ -20,7 +20,7 @@ use crate::model::{
     Tune, Workers,
 };
 use crate::text_form::{
-    Address, Bandwidth, ContentDigest, Delay, FieldText, Host, LimitText, Name, Percent, Period, RateText,
+    Address, Bandwidth, ContentDigest, Delay, FieldText, LimitText, Name, Percent, Period, RateText,
     RatesText, RequestPath, SloText, Space,
 };
 
@@ -86,16 +86,9 @@ pub(crate) struct Service {
     /// {workers}, {prepare.NAME}. A literal brace is written {{.
     #[schemars(length(min = 1))]
     pub command: Vec<String>,
-    /// Working directory, relative to the folder of this file. On another host: an absolute path there, or
-    /// one below the home, ~/shop.
+    /// Working directory, relative to the folder of this file.
     #[default(".".to_owned())]
     pub directory: String,
-    /// The machine on which it runs, if not this one: ssh://HOST as `ssh` knows it, ssh://USER@HOST or
-    /// ssh://USER@HOST:PORT.
-    pub host: Option<Host>,
-    /// The IP address on which it listens, {address}. Default: 127.0.0.1, or the host's address if another
-    /// machine connects to it.
-    pub address: Option<Address>,
     /// URL of a running service, instead of a command. It is loaded as it is, and neither started nor
     /// stopped. Its path is prepended to every `load.path`. https means TLS.
     pub url: Option<Url>,

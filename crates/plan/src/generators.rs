@@ -199,10 +199,7 @@ fn is_one_word(text: &str) -> bool {
 
 /// An entry on this machine listens on loopback, unless the file sets the address by which others reach it.
 fn report_unreached(site: &mut Site<'_>, generators: &Generators, variant: &Variant) {
-    let found =
-        |entry: &Service| !entry.is_here() || entry.command().is_some_and(|one| one.address.is_some());
-    let is_told =
-        site.tree.entry(&["generators", "address"]).is_some() || variant.entry_service().is_some_and(found);
+    let is_told = site.tree.entry(&["generators", "address"]).is_some() || variant.runs_already();
     if !generators.is_elsewhere() || is_told || !site.source.complete {
         return;
     }

@@ -108,7 +108,6 @@ impl<'p> PlanPaths<'p> {
         let Command {
             command: _,
             directory,
-            host: _,
             address: _,
             container,
             env: _,

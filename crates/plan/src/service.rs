@@ -59,7 +59,7 @@ pub(crate) fn services(site: &mut Site<'_>, settings: &Settings) -> (String, Vec
         );
     }
     report_shared_ports(site, &started);
-    elsewhere::report_out_of_reach(site, settings, &entry, &started);
+    elsewhere::report_link(site, settings, &started);
     (entry, started)
 }
 
@@ -147,9 +147,7 @@ fn known_placeholders(site: &Site<'_>, name: &str, service: &file::Service) -> V
     known.extend(asked().map(|service| format!("{service}.port")));
     known.extend(["address", "scratch"].map(str::to_owned));
     known.extend(asked().map(|service| format!("{service}.address")));
-    if service.host.is_none() {
-        known.extend(prepare::placeholders_of(site.tree));
-    }
+    known.extend(prepare::placeholders_of(site.tree));
     if service.launcher.makes_workers() || service.workers.is_some() {
         known.push("workers".to_owned());
     }
@@ -186,10 +184,6 @@ fn placeholder_hint(
                 .to_owned()
         }
         Some(other) if !is_contained => format!("`services.{name}.needs` must name `{other}` first"),
-        None if is_prepared && site.tree.entry(&["services", name, "host"]).is_some() => {
-            "what is prepared lies on this machine; put the data on that host yourself, and name its path"
-                .to_owned()
-        }
         None if word == "workers" && !is_contained => {
             format!("`services.{name}.workers` must say how many: a number, or \"cores\"")
         }
@@ -202,8 +196,6 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: 
         command: written,
         // Handled by `folders`.
         directory: _,
-        host,
-        address,
         // Keys of running services.
         url: _,
         kubernetes: _,
@@ -240,8 +232,7 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: 
     let source = Source::Command(Command {
         command,
         directory,
-        host: host.as_ref().map(|host| host.0.clone()),
-        address: address.as_ref().map(|address| address.0),
+        address: None,
         container,
         env,
         port: *port,
@@ -269,16 +260,13 @@ fn folders(
     service: &file::Service,
     is_contained: bool,
 ) -> (PathBuf, BTreeMap<String, String>) {
-    let directory = match &service.host {
-        None if is_contained => site.source.directory.to_owned(),
-        None => command::directory(site, &["services", name, "directory"], &service.directory),
-        Some(host) => elsewhere::directory(site, name, service, host),
+    let directory = match is_contained {
+        true => site.source.directory.to_owned(),
+        false => command::directory(site, &["services", name, "directory"], &service.directory),
     };
-    // Templates are read on this machine, wherever the service runs.
-    let folder = if service.host.is_none() { directory.clone() } else { site.source.directory.to_owned() };
     // A missing directory has been reported.
-    let templates = if folder.is_dir() {
-        read_templates(site, name, service, &folder, &known_placeholders(site, name, service))
+    let templates = if directory.is_dir() {
+        read_templates(site, name, service, &directory, &known_placeholders(site, name, service))
     } else {
         BTreeMap::new()
     };
@@ -286,10 +274,11 @@ fn folders(
 }
 
 fn report_shared_ports(site: &mut Site<'_>, started: &[Service]) {
-    let at = |service: &Service| Some((service.command()?.port?, service.host().map(str::to_owned)));
+    let port = |service: &Service| service.command()?.port;
     for (index, service) in started.iter().enumerate() {
-        let other = started[..index].iter().find(|other| at(other).is_some() && at(other) == at(service));
-        if let (Some(Service { name: other, .. }), Some((port, _))) = (other, at(service)) {
+        let other =
+            started[..index].iter().find(|other| port(other).is_some() && port(other) == port(service));
+        if let (Some(Service { name: other, .. }), Some(port)) = (other, port(service)) {
             let message = format!("services `{other}` and `{}` both listen on port {port}", service.name);
             let label = format!("also the port of `{other}`");
             site.at(&["services", &service.name, "port"], message, &label)
@@ -407,10 +396,8 @@ fn read_templates(
     for (name, written) in &service.templates {
         let span = site.tree.place(&["services", service_name, "templates", name]);
         let shown = match service.directory.as_str() {
-            folder if folder != "." && service.host.is_none() => {
-                Path::new(folder).join(written).display().to_string()
-            }
-            _ => written.clone(),
+            "." => written.clone(),
+            folder => Path::new(folder).join(written).display().to_string(),
         };
         let path = directory.join(written);
         let text = match template(&path) {

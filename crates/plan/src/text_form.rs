@@ -1,7 +1,7 @@
-//! Strings with a specific format: durations, percentages, rates, paths, names, amounts, hosts.
+//! Strings with a specific format: durations, percentages, rates, paths, names, amounts, addresses.
 //!
 //! Each type parses itself and describes errors for readers. It does not check limits that depend on the key,
-//! or whether a host or an address exists.
+//! or whether a file or an address exists.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -34,7 +34,7 @@ pub(crate) struct Form {
 }
 
 /// All forms, by their names in the schema.
-pub(crate) static FORMS: [Form; 17] = [
+pub(crate) static FORMS: [Form; 16] = [
     Period::FORM,
     Percent::FORM,
     RateText::FORM,
@@ -47,7 +47,6 @@ pub(crate) static FORMS: [Form; 17] = [
     Delay::FORM,
     LimitText::FORM,
     SloText::FORM,
-    Host::FORM,
     Address::FORM,
     RatesText::FORM,
     FieldText::FORM,
@@ -424,40 +423,6 @@ text_form! {
 }
 
 text_form! {
-    /// A machine reached by SSH: ssh://HOST, ssh://USER@HOST or ssh://USER@HOST:PORT.
-    Host(String) = "Host",
-    "^ssh://[^-/\\s][^/\\s]*$",
-    "a host such as \"ssh://bench-1\"",
-    "ssh://HOST, ssh://USER@HOST or ssh://USER@HOST:PORT; HOST may be a name of ~/.ssh/config",
-    host
-}
-
-const HOST_BYTES_MAX: usize = 300;
-
-fn host(text: &str) -> Result<String, String> {
-    let rest = text.strip_prefix("ssh://").ok_or("does not begin with `ssh://`")?;
-    let (user, place) = rest.rsplit_once('@').map_or((None, rest), |(user, place)| (Some(user), place));
-    // An IPv6 address is in brackets.
-    let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((host, "")) => (host, None),
-        Some((host, rest)) => (host, Some(rest.strip_prefix(':').unwrap_or("no port"))),
-        None => place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))),
-    };
-    // A leading hyphen would make it an option of ssh.
-    let plain = |word: &str| {
-        let odd = |c: char| c.is_whitespace() || c.is_control() || "/@[]?#%\\\"'`$;&|<>()*".contains(c);
-        !word.is_empty() && !word.starts_with('-') && !word.contains(odd)
-    };
-    if text.len() > HOST_BYTES_MAX || !plain(host) || !user.is_none_or(plain) {
-        return Err("names no host".to_owned());
-    }
-    if port.is_some_and(|port| port.parse::<u16>().map_or(true, |port| port == 0)) {
-        return Err("has a port that is not from 1 to 65535".to_owned());
-    }
-    Ok(text.to_owned())
-}
-
-text_form! {
     /// An IP address, of version 4 or 6.
     #[derive(Copy)]
     Address(IpAddr) = "Address",
@@ -575,15 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_what_ssh_takes_and_addresses_what_others_can_connect_to() {
-        let good = "ssh://h ssh://bench-1.example.org ssh://me@10.0.0.7:22 ssh://[fe80::1]:22 ssh://a_b";
-        for good in good.split(' ') {
-            assert_eq!(Host::read(good).unwrap().0, good);
-        }
-        refused::<Host>("h|ssh:h|ssh://|ssh://-oProxyCommand=x|ssh://-l@h|ssh://@h|ssh://h/path|ssh://h:0");
-        refused::<Host>(
-            "ssh://h:x|ssh://h:99999|ssh://[::1]22|ssh://::1|ssh://a b|ssh://$(x)|kubernetes://x",
-        );
+    fn addresses_are_what_others_can_connect_to() {
         assert_eq!(Address::read("fd00::7").unwrap().0.to_string(), "fd00::7");
         refused::<Address>("|host|10.0.0.7:80|0.0.0.0|::|224.0.0.1|[::1]|10.0.0.256");
     }

@@ -36,33 +36,14 @@ pub struct Environment {
     pub runtimes: BTreeMap<String, String>,
     /// Commit of the services' source, with a trailing `+` if files differ from the commit.
     pub commit: Option<String>,
-    /// The other machines that services run on, by host, each with the software its services use.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub hosts: BTreeMap<String, Environment>,
 }
 
 impl Environment {
-    /// Reads this machine, and the runtimes and the source that a plan uses on it.
+    /// Reads this machine, and the runtimes and the source that a plan uses.
     pub fn look(plan: &Plan) -> Environment {
         let services = plan.variants.iter().flat_map(|variant| &variant.services);
-        let here: Vec<&Started> =
-            services.filter(|service| service.is_here()).filter_map(Service::command).collect();
-        Environment::of(&here, source(plan).filter(|service| service.is_here()).and_then(Service::command))
-    }
-
-    /// Reads this machine and the software of these services. The commit is that of the first service.
-    pub fn look_for(services: &[Service]) -> Environment {
-        let commands: Vec<&Started> = services.iter().filter_map(Service::command).collect();
-        Environment::of(&commands, commands.first().copied())
-    }
-
-    /// Number of processors of the machine that a service runs on. `None` is this machine.
-    pub fn cpus_of(&self, host: Option<&str>) -> usize {
-        let there = host.map(|host| self.hosts.get(host).map_or(0, |there| there.cpus));
-        there.unwrap_or(self.cpus).max(1)
-    }
-
-    fn of(services: &[&Started], source: Option<&Started>) -> Environment {
+        let services: Vec<&Started> = services.filter_map(Service::command).collect();
+        let source = source(plan).and_then(Service::command);
         let pm2 = services.iter().find(|service| service.launcher.is_pm2());
         let pm2 = pm2.and_then(|service| Some(("pm2".to_owned(), pm2_version(&service.directory)?)));
         // Each program is queried once, however many variants use it.
@@ -81,7 +62,6 @@ impl Environment {
             descriptors: facts.limits.files_soft.filter(|limit| *limit != u64::MAX),
             runtimes: runtimes.chain(pm2).collect(),
             commit: source.and_then(|service| commit_of(&service.directory)),
-            hosts: BTreeMap::new(),
         }
     }
 }

@@ -160,7 +160,7 @@ fn serve(index: u64, stream: &UnixStream, answer_text: &str) -> io::Result<()> {
                 }
             }),
             Message::Heartbeat => continue,
-            Message::Cancel | Message::Services(_) | Message::End => return Ok(()),
+            Message::Cancel | Message::End => return Ok(()),
         };
         output.write_all(line(&text(&response)?).as_bytes())?;
     }

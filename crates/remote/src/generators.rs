@@ -8,8 +8,8 @@ pub use fleet::{Fleet, FleetError, Ran};
 use load::{LoadError, LoadSpec, Until};
 use machine::CpuTicks;
 
-use crate::Blame;
-use crate::protocol::{Control, Failed, GeneratorRequest, GeneratorResponse};
+use crate::protocol::{Control, GeneratorRequest, GeneratorResponse};
+use crate::{Blame, Error};
 
 // The generator of an agent: one load after another, window by window.
 
@@ -26,8 +26,8 @@ impl GeneratorAgent {
         GeneratorAgent { control, generator: None, prepared: None }
     }
 
-    pub fn carry_out(&mut self, request: GeneratorRequest) -> Result<GeneratorResponse, Failed> {
-        let refused = |message: String| Err(Failed::new(Blame::Request, message));
+    pub fn carry_out(&mut self, request: GeneratorRequest) -> Result<GeneratorResponse, Error> {
+        let refused = |message: String| Err(Error::new(message).by(Blame::Request));
         match (request, self.prepared.take(), &mut self.generator) {
             (GeneratorRequest::Begin { spec }, ..) => self.begin(*spec),
             (GeneratorRequest::Prepare { number, until }, _, Some(generator)) => {
@@ -53,7 +53,7 @@ impl GeneratorAgent {
         }
     }
 
-    fn begin(&mut self, spec: LoadSpec) -> Result<GeneratorResponse, Failed> {
+    fn begin(&mut self, spec: LoadSpec) -> Result<GeneratorResponse, Error> {
         // First, so that its connections are closed before there are others.
         self.generator = None;
         let generator = load::Generator::start(spec).map_err(|error| {
@@ -61,10 +61,10 @@ impl GeneratorAgent {
                 LoadError::Spec { .. } => Blame::Request,
                 _ => Blame::Machine,
             };
-            Failed::new(blame, error.to_string())
+            Error::new(error.to_string()).by(blame)
         })?;
         if !self.control.watch(generator.handle()) {
-            return Err(Failed::new(Blame::Cancelled, "it ends"));
+            return Err(Error::new("it ends").by(Blame::Cancelled));
         }
         self.generator = Some(generator);
         Ok(GeneratorResponse::Begun)

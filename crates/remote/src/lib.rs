@@ -1,7 +1,7 @@
 //! This same program on other machines: put there, started, talked to, and ended when it is no longer needed.
 //!
 //! ```text
-//!   generators · services      what a run wants of other machines
+//!   generators                 what a run wants of other machines
 //!          protocol            frames, messages, heartbeats, the agent
 //!   here · ssh · kubernetes    transports: each is a Channel, the stdin and stdout of one proofload there
 //! ```
@@ -14,7 +14,6 @@ pub mod kubernetes;
 mod open;
 mod program;
 pub mod protocol;
-pub mod services;
 pub mod ssh;
 
 pub use ::services::{Blame, Error};
@@ -22,7 +21,6 @@ pub use channel::{Channel, here};
 pub use open::{Wanted, again, generators, together};
 pub use program::Program;
 pub use protocol::{AgentHost, ServeError, serve};
-pub use ssh::address;
 
 /// What the fuzz target calls.
 #[cfg(fuzzing)]

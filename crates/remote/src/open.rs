@@ -12,9 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use model::quantity::many;
+use model::quantity::{many, share};
 use plan::{Generators, Kubernetes};
 
+use crate::ssh::Copied;
 use crate::{Blame, Channel, Error, Program, here, kubernetes, ssh};
 
 /// Hosts that are opened at the same time: each may be sent a program of many megabytes.
@@ -231,7 +232,10 @@ impl Work {
         match door {
             Door::Here(name, command) => here(name, command).map(|one| vec![one]),
             Door::Ssh(host) => {
-                let opened = ssh::open_watched(&host, self.program()?, self.arguments, &mut |_| {});
+                let mut watch = |Copied { bytes, of }: Copied| {
+                    tell(format!("copying the program, {}", share(bytes as f64 / of.max(1) as f64)));
+                };
+                let opened = ssh::open(&host, self.program()?, self.arguments, &mut watch);
                 opened.map(|one| vec![one])
             }
             Door::Pods { cluster, away_max } => {

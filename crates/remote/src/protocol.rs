@@ -1,17 +1,17 @@
 //! What Proofload and its agent on another machine send each other: frames, messages, heartbeats, and the loop of the agent.
 //!
 //! ```text
-//!   here                                        there
-//!   Fleet, RemoteHost ── requests ──► stdin     proofload remote-agent: generates load, runs services
-//!                     ◄─ responses ── stdout
+//!   here                            there
+//!   Fleet ── requests ──► stdin     proofload remote-agent: generates load
+//!         ◄─ responses ── stdout
 //! ```
 //! A frame is one JSON object on a line of its own, of limited length. Each request has one response, in order, but for `heartbeat`,
 //! `cancel` and `end`, which have none, and `ping`, whose response does not wait for others. The agent opens no port. How it was started,
 //! and what carries its frames, is not this module's business.
 //!
 //! ```text
-//! ──► {"hello":{"version":7}}
-//! ◄── {"ready":{"version":7,"proofload":"0.1.0","host":"bench-1","processors":8}}
+//! ──► {"hello":{"version":8}}
+//! ◄── {"ready":{"version":8,"proofload":"0.1.0","host":"bench-1","processors":8}}
 //! ──► {"ping":1}
 //! ◄── {"pong":{"ping":1,"clock_ns":81234567890}}
 //! ──► "heartbeat"                                            every ten seconds
@@ -21,10 +21,7 @@
 //! ◄── {"generator":{"prepared":{"number":1}}}
 //! ──► {"generator":{"run":{"number":1,"start_at_ns":91234567890}}}
 //! ◄── {"generator":{"slice":{"number":1,"late_ns":0,"steal_share":0.0,"counts":{…}}}}
-//! ──► {"services":{"begin":{"services":[…]}}}
-//! ◄── {"services":{"begun":{"cpus":[0,1],"about":{…},"ended":[]}}}
-//! ──► {"services":{"start":{"number":1,"service":{…},"ports":{…},…}}}
-//! ◄── {"services":{"started":{"pid":4711,…}}}                or {"failed":{"message":"…",…}}
+//!                                                            instead of any response: {"failed":{"message":"…",…}}
 //! ──► "end"                                                  or the end of stdin
 //! ◄── "ended"
 //! ```
@@ -38,13 +35,10 @@ use std::time::Duration;
 use load::{Handle, LoadSpec, Until};
 use machine::clock::monotonic_ns;
 use model::Counts;
-use plan::Service;
 use serde::{Deserialize, Serialize};
 
 use self::connection::{LastByte, Watched};
 use crate::generators::GeneratorAgent;
-use crate::services::ServicesAgent;
-use crate::services::{ServicesRequest, ServicesResponse};
 use crate::{Blame, Error};
 
 pub(crate) use connection::{Connection, Heartbeat, Message, QUEUE_MAX, read, write};
@@ -71,7 +65,7 @@ pub fn same_when_sent_again(bytes: &[u8]) {
 // The messages. Times are those of the agent's own CLOCK_MONOTONIC: how far it is from ours is known from pings.
 
 /// Version of the protocol. Both sides must have the same: they are the same program.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// Why nothing can be done with a program that speaks this version.
 pub(crate) fn other_version(version: u32, proofload: &str) -> String {
@@ -93,12 +87,10 @@ pub enum Request {
     Ping(u64),
     /// We are still there.
     Heartbeat,
-    /// Breaks off the request under way: a start fails, and a window ends early, with what there is.
+    /// Ends the window under way early, with the counts so far.
     Cancel,
     /// To a generator.
     Generator(GeneratorRequest),
-    /// To services.
-    Services(ServicesRequest),
     /// Ends whatever is under way, and the agent.
     End,
 }
@@ -114,10 +106,8 @@ pub enum Response {
     Pong { ping: u64, clock_ns: u64 },
     /// From a generator.
     Generator(GeneratorResponse),
-    /// From services.
-    Services(ServicesResponse),
     /// The request could not be carried out, or was not understood.
-    Failed(Failed),
+    Failed(Error),
     /// The agent ends, in good order.
     Ended,
 }
@@ -153,35 +143,13 @@ pub enum GeneratorResponse {
     Resting,
 }
 
-/// A request that could not be carried out.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Failed {
-    /// Why.
-    #[serde(flatten)]
-    pub error: Error,
-    /// All that is kept of a service's output, in base64.
-    pub log: Option<String>,
-}
-
-impl Failed {
-    pub(crate) fn new(blame: Blame, message: impl Into<String>) -> Failed {
-        Error::new(message).by(blame).into()
-    }
-}
-
-impl From<Error> for Failed {
-    fn from(error: Error) -> Failed {
-        Failed { error, log: None }
-    }
-}
-
 // The agent's side: carries out what comes on its input, and sends what came of it on its output.
 //
 // One thread reads requests and answers pings at once, also while a window runs; another carries requests out, one after the other. When
 // the input ends, so does whatever is under way: nothing may run here unwatched. A timeout ends it, too, whatever both are
 // doing: where a network was cut no input ends, and what is written goes nowhere.
 
-/// How long what is under way may take to end once the other side is gone. What is left then ends with the process: wardens see to it.
+/// How long the window under way may take to end once the other side is gone. What is left then ends with the process.
 const END_MAX: Duration = Duration::from_secs(5);
 /// Requests that may wait; with more the reader waits.
 const REQUESTS_MAX: usize = 64;
@@ -197,10 +165,6 @@ pub struct AgentHost {
     pub processors: u32,
     /// How long nothing may come, after the first byte, before we take the other side for dead.
     pub timeout: Duration,
-    /// How to run a warden.
-    pub warden: services::Warden,
-    /// Describes the machine with what these services use of it.
-    pub about: fn(&[Service]) -> serde_json::Value,
 }
 
 /// Why an agent ends early.
@@ -233,8 +197,7 @@ pub fn serve(
     // It ends with the input, or with the process: reading cannot be broken off.
     thread::Builder::new().name("requests".into()).spawn(move || listen(input, &heard, &wishes, &to))?;
     let generator = GeneratorAgent::new(control.clone());
-    let services = ServicesAgent::new(&host, control.clone());
-    let agent = Agent { host, control: control.clone(), generator, services };
+    let agent = Agent { host, control: control.clone(), generator };
     let (done, ended) = channel();
     // It too: writing to a pipe that nobody reads cannot be broken off either.
     thread::Builder::new().name("agent".into()).spawn(move || done.send(agent.serve(&queue, &output)))?;
@@ -255,7 +218,7 @@ pub fn serve(
     }
 }
 
-/// What is wanted of whatever is under way. It may be asked before there is anything to interrupt.
+/// Whether the window under way is to end. It may be asked before there is anything to interrupt.
 #[derive(Clone, Default)]
 pub(crate) struct Control(Arc<Mutex<Wishes>>);
 
@@ -263,19 +226,12 @@ pub(crate) struct Control(Arc<Mutex<Wishes>>);
 struct Wishes {
     is_over: bool,
     is_timed_out: bool,
-    is_cancelled: bool,
     load: Option<Handle>,
 }
 
 impl Control {
     fn wishes(&self) -> MutexGuard<'_, Wishes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether a start under way is to be broken off.
-    pub fn is_cancelled(&self) -> bool {
-        let wishes = self.wishes();
-        wishes.is_over || wishes.is_cancelled
     }
 
     /// From now on the end interrupts this load. False where the end came before.
@@ -286,9 +242,7 @@ impl Control {
     }
 
     fn cancel(&self) {
-        let mut wishes = self.wishes();
-        wishes.is_cancelled = true;
-        wishes.load.iter().for_each(Handle::stop);
+        self.wishes().load.iter().for_each(Handle::stop);
     }
 
     fn end(&self, is_timed_out: bool) {
@@ -328,8 +282,6 @@ fn listen(
                 continue;
             }
             Ok(Some(Request::End)) => break,
-            // What broke off the last start is not meant for this one.
-            Ok(Some(Request::Services(ServicesRequest::Start(_)))) => control.wishes().is_cancelled = false,
             Ok(_) | Err(_) => {}
         }
         let Some(request) = request.transpose() else { break };
@@ -349,7 +301,6 @@ struct Agent {
     host: AgentHost,
     control: Control,
     generator: GeneratorAgent,
-    services: ServicesAgent,
 }
 
 impl Agent {
@@ -365,7 +316,7 @@ impl Agent {
                 break;
             }
             let not_understood =
-                |error: io::Error| Response::Failed(Failed::new(Blame::Request, error.to_string()));
+                |error: io::Error| Response::Failed(Error::new(error.to_string()).by(Blame::Request));
             let response = request.map_or_else(not_understood, |request| self.carry_out(request));
             served = send(output, &response);
             if served.is_err() {
@@ -373,11 +324,11 @@ impl Agent {
             }
         }
         let (is_timed_out, timeout) = (self.control.wishes().is_timed_out, self.host.timeout);
-        // Services end here.
+        // Connections close here.
         drop(self);
         let ended_all = format!("nothing came for {} s, so everything there was ended", timeout.as_secs());
         let last = match is_timed_out {
-            true => Response::Failed(Failed::new(Blame::Machine, ended_all)),
+            true => Response::Failed(Error::new(ended_all)),
             false => Response::Ended,
         };
         // If the other side has gone, it need not know.
@@ -393,10 +344,9 @@ impl Agent {
                 Ok(Response::Ready { version: VERSION, proofload, host, processors })
             }
             Request::Generator(request) => self.generator.carry_out(request).map(Response::Generator),
-            Request::Services(request) => self.services.carry_out(request).map(Response::Services),
             // The reading thread keeps these to itself.
             Request::Ping(_) | Request::Heartbeat | Request::Cancel | Request::End => {
-                Err(Failed::new(Blame::Request, "out of turn"))
+                Err(Error::new("out of turn").by(Blame::Request))
             }
         };
         carried_out.unwrap_or_else(Response::Failed)

@@ -9,44 +9,22 @@ mod talk;
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
-use std::net::{IpAddr, ToSocketAddrs};
-use std::process::Command;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use talk::{Line, Step, Talk};
-
-use serde::Serialize;
 
 use crate::channel::last;
 use crate::{Blame, Channel, Error, Program};
 
 /// Pieces in which a program is sent, so that its progress can be shown.
 const PIECE_BYTES: usize = 64 << 10;
-/// Questions, of which the fastest counts as the round trip.
-const QUESTIONS: usize = 5;
-/// Longest that `ssh` may take to read its configuration.
-const ASKING_PATIENCE: Duration = Duration::from_secs(20);
 
 /// How far the copy of a program is.
 #[derive(Debug, Clone, Copy)]
-pub struct Copied<'a> {
-    /// The machine, as `ssh://` and its destination.
-    pub host: &'a str,
-    /// How much was sent.
+pub struct Copied {
+    /// Bytes sent so far.
     pub bytes: u64,
-    /// Of how much.
+    /// All bytes of the program.
     pub of: u64,
-    /// Since the first of it.
-    pub elapsed: Duration,
-}
-
-/// What was taken away from a machine.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Removed {
-    /// Files that are gone.
-    pub gone: Vec<Kept>,
-    /// Files that stay, because they run or may not be removed.
-    pub kept: Vec<Kept>,
 }
 
 /// Starts the program on a machine, and puts it there first where it is not. `watch` gets the progress of the copy, where there is one.
@@ -55,11 +33,11 @@ pub struct Removed {
 ///
 /// # Errors
 /// If the machine is not reached or cannot have or run the program. Nothing is left running there.
-pub fn open_watched(
+pub fn open(
     destination: &str,
     program: &Program,
     arguments: &[&str],
-    watch: &mut dyn FnMut(Copied<'_>),
+    watch: &mut dyn FnMut(Copied),
 ) -> Result<Channel, Error> {
     let mut login = Login::to(destination, program)?;
     login.put(watch)?;
@@ -68,48 +46,26 @@ pub fn open_watched(
 
 /// A shell on another machine that waits for commands about a program.
 #[derive(Debug)]
-pub struct Login {
+struct Login {
     program: Program,
     talk: Talk,
-    /// What is known of the machine.
-    pub facts: Facts,
+    facts: Facts,
 }
 
 impl Login {
     /// Logs in and looks what is there. Nothing is changed.
-    ///
-    /// # Errors
-    /// If the machine is not reached, lets nobody in, or has no shell.
-    pub fn to(destination: &str, program: &Program) -> Result<Login, Error> {
+    fn to(destination: &str, program: &Program) -> Result<Login, Error> {
         let talk = Talk::begin(Destination::new(destination)?, program)?;
         let mut login = Login { program: program.clone(), talk, facts: Facts::default() };
         login.receive(Step::Login)?;
         Ok(login)
     }
 
-    /// The round trip of a line: the fastest of some.
-    ///
-    /// # Errors
-    /// If the connection is lost.
-    pub fn round_trip(&mut self) -> Result<Duration, Error> {
-        let mut shortest = Duration::MAX;
-        for _ in 0..QUESTIONS {
-            let asked = Instant::now();
-            self.talk.send("echo");
-            self.receive(Step::Question)?;
-            shortest = shortest.min(asked.elapsed());
-        }
-        Ok(shortest)
-    }
-
-    /// Puts the program there unless it is there already, and checks it by its hash. `true` if it was copied.
-    ///
-    /// # Errors
-    /// If the machine is none for it, has no room or right for it, or the connection is lost.
-    pub fn put(&mut self, watch: &mut dyn FnMut(Copied<'_>)) -> Result<bool, Error> {
+    /// Puts the program there unless it is there already, and checks it by its hash.
+    fn put(&mut self, watch: &mut dyn FnMut(Copied)) -> Result<(), Error> {
         self.facts.fits(self.destination(), &self.program)?;
-        if self.facts.state == State::There {
-            return Ok(false);
+        if self.facts.is_program_there {
+            return Ok(());
         }
         if !self.facts.has_room(&self.program) {
             return Err(self.facts.full(self.destination(), &self.program));
@@ -118,15 +74,12 @@ impl Login {
         self.talk.send(&format!("put {}", self.program.bytes));
         self.receive(Step::Folder)?;
         self.copy(&mut file, watch).map_err(|source| self.program.failed(source))?;
-        self.receive(Step::Copy)?;
-        self.facts.state = State::There;
-        Ok(true)
+        self.receive(Step::Copy).map(drop)
     }
 
     /// Sends exactly as many bytes as announced, unless they are no longer taken: then the response says why.
-    fn copy(&mut self, file: &mut File, watch: &mut dyn FnMut(Copied<'_>)) -> io::Result<()> {
-        let name = self.destination().name();
-        let (begun, of, mut bytes, mut piece) = (Instant::now(), self.program.bytes, 0, vec![0; PIECE_BYTES]);
+    fn copy(&mut self, file: &mut File, watch: &mut dyn FnMut(Copied)) -> io::Result<()> {
+        let (of, mut bytes, mut piece) = (self.program.bytes, 0, vec![0; PIECE_BYTES]);
         while bytes < of {
             let most = piece.len().min(usize::try_from(of - bytes).unwrap_or(usize::MAX));
             let count = file.read(&mut piece[..most])?;
@@ -137,17 +90,13 @@ impl Login {
                 break;
             }
             bytes += count as u64;
-            watch(Copied { host: &name, bytes, of, elapsed: begun.elapsed() });
+            watch(Copied { bytes, of });
         }
         Ok(())
     }
 
     /// Starts the program, which has to be there, once it has shown that it runs.
-    ///
-    /// # Errors
-    /// If it does not run, or the connection is lost.
-    pub fn start(mut self, arguments: &[&str]) -> Result<Channel, Error> {
-        self.facts.fits(self.destination(), &self.program)?;
+    fn start(mut self, arguments: &[&str]) -> Result<Channel, Error> {
         self.talk.send("attempt");
         let (said, lines) = self.receive(Step::Try)?;
         if said.text != "attempt 0" {
@@ -156,24 +105,6 @@ impl Login {
             return Err(fault::of_try(self.destination(), &file, status, &lines));
         }
         Ok(self.talk.become_program(arguments))
-    }
-
-    /// Takes away every program that Proofload has put there and that does not run, and the folder with the last one.
-    ///
-    /// # Errors
-    /// If the connection is lost.
-    pub fn remove(mut self) -> Result<Removed, Error> {
-        self.talk.send("remove");
-        let mut removed = Removed::default();
-        loop {
-            let said = self.talk.receive(Step::Removal)?;
-            match said.what.as_str() {
-                "removed" => removed.gone.extend(Kept::of(&said.text)),
-                "kept" => removed.kept.extend(Kept::of(&said.text)),
-                "done" => return Ok(removed),
-                _ => {}
-            }
-        }
     }
 
     /// The next response, and the output before it.
@@ -321,69 +252,31 @@ fn port_problem(host: &str) -> Option<String> {
 
 /// What is known of a machine once one has logged in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// What it calls itself.
-    pub host: String,
-    /// Who we are there.
-    pub user: String,
-    /// Its kernel's release, as `uname -r` has it.
-    pub kernel: String,
+struct Facts {
+    /// The user that we are there.
+    user: String,
     /// Its processor, as `uname -m` has it.
-    pub machine: String,
+    machine: String,
     /// Its operating system, as `uname -s` has it.
-    pub system: String,
-    /// Processors that we may use there.
-    pub processors: Option<u32>,
-    /// How far its calendar is ahead of ours, in seconds, to about a second and the time of a message. Nothing depends on it.
-    pub calendar_ahead_s: Option<i64>,
+    system: String,
     /// Where programs are put.
-    pub folder: String,
-    /// Whether ours is among them.
-    pub state: State,
-    /// Other versions, and pieces that were left.
-    pub others: Vec<Kept>,
+    folder: String,
+    /// Whether ours is among them, byte for byte.
+    is_program_there: bool,
     /// The last line that `df -Pk` has of the file system.
     room: String,
-}
-
-/// Whether the program is on a machine.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// There is no file of its name.
-    #[default]
-    Absent,
-    /// There is one with other contents.
-    Damaged,
-    /// It is there, byte for byte.
-    There,
-}
-
-/// A file that Proofload has put there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Kept {
-    /// Where it is.
-    pub path: String,
-    /// How long it is.
-    pub bytes: u64,
 }
 
 impl Facts {
     fn learn(&mut self, said: Line) {
         let Line { what, text } = said;
         match what.as_str() {
-            "host" => self.host = text,
             "user" => self.user = text,
-            "kernel" => self.kernel = text,
             "machine" => self.machine = text,
             "system" => self.system = text,
-            "processors" => self.processors = text.parse().ok(),
-            "time" => self.calendar_ahead_s = text.parse().ok().and_then(ahead_s),
             "folder" => self.folder = text,
             "room" => self.room = text.split_whitespace().collect::<Vec<_>>().join(" "),
-            "program" if text == "there" => self.state = State::There,
-            "program" if text == "damaged" => self.state = State::Damaged,
-            "other" => self.others.extend(Kept::of(&text)),
+            "program" => self.is_program_there = text == "there",
             _ => {}
         }
     }
@@ -396,9 +289,9 @@ impl Facts {
         }
         if !program.runs_on(machine) {
             let ours = program.machine();
-            return Err(to.error(format!("it is {machine}, and the program is for {ours}")).help(format!(
-                "name a program that was built for {machine}: `generators.program`, or --program"
-            )));
+            return Err(to
+                .error(format!("it is {machine}, and the program is for {ours}"))
+                .help(format!("name a program that was built for {machine}: `generators.program`")));
         }
         Ok(())
     }
@@ -415,55 +308,11 @@ impl Facts {
         let room = if self.room.is_empty() { "df says nothing" } else { &self.room };
         let (folder, bytes) = (&self.folder, program.bytes);
         to.error(format!("no room for the program in {folder}: it has {bytes} bytes; df: {room}")).help(format!(
-            "make room there, or have XDG_CACHE_HOME name another folder for that account; what Proofload has put there goes with: \
-             proofload doctor hosts --remove {}",
+            "make room there, or have XDG_CACHE_HOME name another folder for that account; programs of earlier versions go with: ssh {} \
+             rm -r {folder}",
             to.typed()
         ))
     }
-}
-
-impl Kept {
-    /// From a size and a path.
-    fn of(text: &str) -> Option<Kept> {
-        let (bytes, path) = text.split_once(' ')?;
-        Some(Kept { path: path.to_owned(), bytes: bytes.parse().ok()? })
-    }
-}
-
-/// How far a time in seconds since 1970 is ahead of now.
-fn ahead_s(theirs: i64) -> Option<i64> {
-    let ours = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    theirs.checked_sub(i64::try_from(ours.as_secs()).ok()?)
-}
-
-// At which address a machine is found that `ssh` knows by some name: what its configuration makes of the name, resolved.
-//
-// Nothing is connected to. Where the way leads through a proxy of SSH's the address may be one that only the proxy reaches.
-
-/// The address of a destination as `ssh` takes it, of version 4 if there is one.
-///
-/// # Errors
-/// If `ssh` is not there or does not take the name, or the name has no address.
-pub fn address(destination: &str) -> Result<IpAddr, Error> {
-    let failed = |reason: String| {
-        Error::new(format!("{destination}: {reason}"))
-            .help("`services.NAME.address` says at which address its services are found")
-    };
-    let said = machine::answer_of(Command::new("ssh").args(["-G", "--", destination]), ASKING_PATIENCE)
-        .map_err(|why| failed(format!("`ssh -G` does not tell where it is: {why}")))?;
-    let name = host_name(&said).ok_or_else(|| failed("ssh gives no name for it".to_owned()))?;
-    let found = (name.as_str(), 0).to_socket_addrs();
-    let found = found.map_err(|error| failed(format!("{name} has no address: {error}")))?;
-    let addresses: Vec<IpAddr> = found.map(|address| address.ip()).collect();
-    let first = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first());
-    first.copied().ok_or_else(|| failed(format!("{name} has no address")))
-}
-
-/// What `ssh -G` prints has a keyword and its value on each line.
-fn host_name(settings: &str) -> Option<String> {
-    let name = settings.lines().find_map(|line| line.strip_prefix("hostname "))?;
-    let name = name.trim().trim_start_matches('[').trim_end_matches(']');
-    (!name.is_empty()).then(|| name.to_owned())
 }
 
 #[cfg(test)]

@@ -19,14 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 const LOOPBACK: &str = "127.0.0.1";
 
 fn host(name: &str) -> AgentHost {
-    AgentHost {
-        proofload: "0.0.0".into(),
-        name: name.into(),
-        processors: 1,
-        timeout: TIMEOUT,
-        warden: services::Warden::new(Vec::new()),
-        about: |_| serde_json::Value::Null,
-    }
+    AgentHost { proofload: "0.0.0".into(), name: name.into(), processors: 1, timeout: TIMEOUT }
 }
 
 /// A generator on threads of its own.
@@ -134,7 +127,7 @@ fn goes_at_run(mut orders: impl io::BufRead, mut answers: impl Write) -> io::Res
         line.clear();
         orders.read_line(&mut line)?;
         let answer = if line.contains("hello") {
-            r#"{"ready":{"version":7,"proofload":"0","host":"h","processors":1}}"#.to_owned()
+            format!(r#"{{"ready":{{"version":{VERSION},"proofload":"0","host":"h","processors":1}}}}"#)
         } else if line.contains("begin") {
             r#"{"generator":"begun"}"#.to_owned()
         } else if let Some(number) = line.strip_prefix("{\"ping\":") {
@@ -164,6 +157,12 @@ fn what_cannot_begin_says_why_and_by_whom_all_of_them_at_once() {
     let said: Vec<String> = errors.unwrap_err().iter().map(FleetError::to_string).collect();
     assert!(said[0].contains("generator b: ") && said[0].contains("Last login"), "{said:?}");
     assert_eq!((said[1].as_str(), said.len()), ("generator c ended before it had responded", 2));
+
+    let other = b"{\"ready\":{\"version\":1,\"proofload\":\"9.9\",\"host\":\"d\",\"processors\":1}}\n";
+    let said = Fleet::connect(vec![speaks("d", other)]).unwrap_err()[0].to_string();
+    let versions =
+        format!("it speaks version 1 of the protocol (Proofload 9.9), and this is version {VERSION} (");
+    assert!(said.contains(&versions) && said.contains("have the same Proofload at both ends"), "{said}");
 }
 
 #[test]

@@ -86,13 +86,11 @@ impl<'a> Measured<'a> {
         plan.question.as_ref().unwrap_or(&plan.name)
     }
 
-    /// The machines, and the folder of the record. Includes the differences if it is read on another machine.
+    /// On which machine, and where the record lies. That it was measured elsewhere than where it is read belongs to it.
     pub(crate) fn place(&self) -> Vec<Line> {
         let mut place = method::place(self.record);
         let Some(here) = self.here else { return place };
-        // Other machines are unknown where the record is read.
-        let then = Environment { hosts: here.hosts.clone(), ..self.record.header.environment.clone() };
-        let differences = analysis::differences(&then, here);
+        let differences = analysis::differences(&self.record.header.environment, here);
         if let Some(machine) = place.first_mut().filter(|_| !differences.is_empty()) {
             machine.text += &format!("; not as where this is read: {}", differences.join("; "));
         }

@@ -34,7 +34,7 @@ pub use gate::Gated;
 pub use markdown::markdown;
 pub use model::document::Document;
 pub use model::quantity::{bytes, count, micros, rate, share, span as seconds};
-pub use text::{table, text};
+pub use text::text;
 
 /// The record that is stored in the repository.
 #[cfg(test)]

@@ -343,14 +343,6 @@ fn fitting(characters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
     characters.take_while(fits).collect()
 }
 
-/// Rows of text below headings. The columns after the first `names` contain figures.
-pub fn table<'a>(columns: &[String], rows: impl Iterator<Item = &'a Vec<String>>, names: usize) -> String {
-    let fit = |at: usize| if at < names { Fit::Whole } else { Fit::Figure };
-    let mut table = Table::new("", columns.iter().enumerate().map(|(at, heading)| (heading, fit(at))));
-    rows.for_each(|row| table.push(row.iter().map(Cell::text).collect()));
-    table_drawn(&table, usize::MAX).trim_end().to_owned()
-}
-
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Limit of an axis beyond the values, as a multiple of the usual half interval: one very wide interval must
 /// not flatten all others.

@@ -198,12 +198,11 @@ pub(crate) fn search_path(own: Option<&String>) -> String {
     own.cloned().or_else(inherited).unwrap_or_else(|| PATH_DEFAULT.to_owned())
 }
 
-/// Checks that a service of this machine can be started, as far as possible in advance: its directory,
-/// program and script, or the engine and image of a container. Parts that depend on placeholders are taken to
-/// exist.
+/// Whether a service can be started at all, as far as can be told before: its directory, its program, its script; of a
+/// container the engine and the image. Whatever is only known once placeholders are filled in counts as there.
 ///
 /// # Errors
-/// The missing part.
+/// With what is missing.
 pub fn check_command(service: &Service) -> Result<(), Error> {
     let Some(started) = service.command() else { return Ok(()) };
     if let Some(container) = &started.container {
@@ -213,7 +212,7 @@ pub fn check_command(service: &Service) -> Result<(), Error> {
     let is_open = |text: &String| !plan::placeholders(text).is_empty();
     let own_path = started.env.get("PATH");
     let Some(program) = started.command.first().filter(|program| !is_open(program)) else { return Ok(()) };
-    if started.host.is_some() || own_path.is_some_and(is_open) {
+    if own_path.is_some_and(is_open) {
         return Ok(());
     }
     let program = plan::fill(program, |_| None).unwrap_or_default();
@@ -252,25 +251,16 @@ fn resolve(service: &str, started: &Command, program: &str, path: &str) -> Resul
         [file] if program.contains('/') => file.display().to_string(),
         _ => format!("PATH: {path}"),
     };
-    let elsewhere =
-        "; a program that only a login shell finds there has to be named by its path, or by `env.PATH`";
-    Err(not_found(service, program, &(searched + started.host.as_ref().map_or("", |_| elsewhere))))
+    Err(not_found(service, program, &searched))
 }
 
-/// Checks that the directory of a service of this machine exists.
-///
-/// # Errors
-/// If it does not exist.
-pub fn check_directory(service: &str, started: &Command) -> Result<(), Error> {
+fn check_directory(service: &str, started: &Command) -> Result<(), Error> {
     let directory = &started.directory;
     if directory.is_dir() {
         return Ok(());
     }
     let error = Error::of(service, format!("no such directory: {}", directory.display()));
-    Err(error.help(match started.host {
-        None => "`directory` is relative to the folder of the experiment file",
-        Some(_) => "`directory` is a folder of that host; put the service's code there first",
-    }))
+    Err(error.help("`directory` is relative to the folder of the experiment file"))
 }
 
 /// Error for a missing program: where it was searched, and for common programs how to install it.

@@ -25,8 +25,6 @@ pub enum Blame {
     Machine,
     /// Neither: the caller cancelled, and everything that was started has been ended.
     Cancelled,
-    /// This other machine is lost. Everything that was started there ends without further action.
-    Lost(String),
     /// A cluster that does not answer, which may be temporary.
     Away,
     /// Missing rights or credentials in a cluster, which may be temporary too: a starting cluster may not
@@ -67,12 +65,6 @@ impl Error {
     #[must_use]
     pub fn after(self, tail: impl Into<String>) -> Error {
         Error { tail: Some(tail.into()).filter(|tail| !tail.is_empty()), ..self }
-    }
-
-    /// Adds the name of the machine that reported the error.
-    #[must_use]
-    pub fn on(self, host: &str) -> Error {
-        Error { message: format!("on {host}: {}", self.message), ..self }
     }
 
     /// Cause of the error.

@@ -36,16 +36,15 @@ use std::path::PathBuf;
 
 use plan::ReadyResponse;
 use rustix::process::{Resource, Rlimit, getrlimit};
-use serde::{Deserialize, Serialize};
 
 pub use agent::{Agent, AgentHost, Arming, Role, Take, Wanted};
-pub use command::{check_command, check_directory, is_inherited};
+pub use command::{check_command, is_inherited};
 pub use cpus::{Division, cpus_allowed, divide, give_up_real_time, siblings};
 pub use error::{Blame, Error};
 pub use marker::{end_orphans, orphans};
 pub use message::{Exit, Leftover, Stopped};
 pub use network::{Network, Visit, can_be_made as networks_can_be_made};
-pub use ports::{Ports, check_address};
+pub use ports::Ports;
 pub use prepare::{Cache, Place, Prepared, Preparing, bytes_below};
 pub use probe::reach_socket;
 pub use running::{Running, start};
@@ -84,14 +83,12 @@ impl Warden {
     }
 }
 
-/// Where and how a service runs in one trial. Fields that only make sense on this machine are not serialized.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// Where and how a service runs in one trial.
+#[derive(Debug, Clone)]
 pub struct Placement {
     /// CPUs that it may use. Empty for all CPUs that Proofload may use.
-    #[serde(skip)]
     pub cpus: Vec<usize>,
     /// File for its output, replaced if it exists. Its folder must exist.
-    #[serde(skip)]
     pub log: PathBuf,
     /// Length of the variable `PROOFLOAD_PADDING`, 0 for none. The size of the environment shifts the stack,
     /// which alone can make a program some percent faster or slower. A random length in each trial turns that
@@ -108,7 +105,6 @@ pub struct Placement {
     /// The response that shows that it is ready, if it names no path for that.
     pub ready_response: ReadyResponse,
     /// Endpoint for agents in its Node.js processes. `None` if no agent is loaded.
-    #[serde(skip)]
     pub agent: Option<AgentHost>,
 }
 

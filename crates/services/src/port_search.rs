@@ -153,13 +153,13 @@ impl Running {
     pub(crate) fn seen_elsewhere(&self) -> Option<Seen> {
         let all = self.own_listeners();
         let listens = all.iter().find(|at| at.port() == self.address.port()).or(all.first())?;
-        // A request from another host arrives over another network.
+        // Generators elsewhere, and clients behind a link, cannot reach loopback.
         let hint = match self.address.ip().is_loopback() {
             true => format!(
                 "let it listen on {{address}} and {{port}}: its environment or arguments have to say so; or set `port = {}`",
                 listens.port()
             ),
-            false => "whoever asks for it is on another host: let it listen on {address}".to_owned(),
+            false => "clients reach it at this address only: let it listen on {address}".to_owned(),
         };
         Some(Seen::Other(format!("but it listens on {listens} only"), hint))
     }

@@ -10,7 +10,6 @@ use std::ops::RangeInclusive;
 
 use machine::sockets::{self, Listener};
 use plan::Service;
-use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
@@ -18,8 +17,7 @@ use crate::Error;
 const PREFERRED: RangeInclusive<u16> = 10_000..=65_535;
 
 /// Maps service names to ports.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ports {
     ports: BTreeMap<String, u16>,
 }
@@ -52,13 +50,6 @@ impl Ports {
             ports.insert(service.name.clone(), *port);
         }
         Ok(Self { ports })
-    }
-
-    /// Merges two sets: services on several machines each choose their own ports.
-    #[must_use]
-    pub fn and(mut self, others: Ports) -> Ports {
-        self.ports.extend(others.ports);
-        self
     }
 
     /// Whether a service was seen to use one of these ports, regardless of the assigned one.
@@ -118,24 +109,17 @@ pub(crate) fn check_free(service: &str, address: SocketAddr) -> Result<(), Error
     let owner = match sockets::reached(&listeners, address.ip()).first().or(listeners.first()) {
         Some(listener) => sockets::owner(listener),
         None if failed(&bound, ErrorKind::AddrInUse) => "a connection that somebody has open".to_owned(),
-        None if failed(&bound, ErrorKind::AddrNotAvailable) => return check_address(service, address.ip()),
+        None if failed(&bound, ErrorKind::AddrNotAvailable) => {
+            let message = format!("nothing can listen on {}: this machine has no such address", address.ip());
+            return Err(
+                Error::of(service, message).help("`ip -brief address` lists the addresses that it has")
+            );
+        }
         // Forbidden (a port below 1024). The service will report it.
         None => return Ok(()),
     };
     Err(Error::of(service, format!("port {} is taken by {owner}", address.port()))
         .help("stop that process, or leave `port` out: then a free one is chosen for each trial"))
-}
-
-/// Checks that a service can listen on this address at all.
-///
-/// # Errors
-/// If this machine has no such address.
-pub fn check_address(service: &str, address: IpAddr) -> Result<(), Error> {
-    if !failed(&TcpListener::bind((address, 0)), ErrorKind::AddrNotAvailable) {
-        return Ok(());
-    }
-    Err(Error::of(service, format!("{address} is no address of the machine that it runs on"))
-        .help("`address` must be one that `ip address` tells there"))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::cpus::pin_thread;
 use crate::error::{Error, NO_MEMORY};
 use crate::link::Link;
 use crate::marker::Marker;
-use crate::message::{Exit, Failure, Leftover, Order, Stopped};
+use crate::message::{Exit, Failure, Leftover, Stopped};
 use crate::port_search::PortSearch;
 use crate::ports::check_free;
 use crate::probe::{self, MORE_TIME, Seen, Wanted};
@@ -193,12 +193,6 @@ impl Running {
                 })?;
             }
         }
-    }
-
-    /// Asks it to stop, without waiting. To stop several services at once, call this for each before
-    /// [`Running::stop`].
-    pub fn begin_stop(&mut self) {
-        self.link.tell(Order::Stop);
     }
 
     /// Stops it: SIGTERM to all its processes, SIGKILL after its `stop_timeout`. Waits until none is left.

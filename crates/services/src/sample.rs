@@ -19,13 +19,11 @@ use machine::process::{self, Environ, ProcessId, Stat, number, text, ticks_to_ns
 use model::ThreadUse;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
-use serde::{Deserialize, Serialize};
 
 use crate::marker;
 
 /// Source of [`Sample::cpu_ns`]. The module documentation lists what each source may miss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CpuSource {
     /// A control group of the tree.
     Group,
@@ -36,7 +34,7 @@ pub enum CpuSource {
 /// Resources that a tree used from its start to a moment, and holds at that moment.
 ///
 /// Sums over all processes. Cumulative values never decrease.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// CPU time, user and system, of all current and ended threads.
     pub cpu_ns: u64,
@@ -54,7 +52,6 @@ pub struct Sample {
     /// Bytes fetched from storage, without reads served by the page cache. 0 if they may not be read.
     pub read_bytes: u64,
     /// Time throttled by the tree's own CPU quotas. Quotas around Proofload count for the machine.
-    #[serde(default)]
     pub throttled_ns: u64,
     /// Resident memory. Pages shared by several processes count once for each of them.
     pub rss_bytes: u64,
@@ -71,7 +68,7 @@ pub struct Sample {
 pub const BY_PROCESS_MAX: usize = 64;
 
 /// CPU time of one process since its start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessCpu {
     /// The process.
     pub id: ProcessId,
@@ -344,7 +341,7 @@ fn together_kb(held: &[(u64, u64)]) -> u64 {
 // Descriptions of a service's processes, and signals to single processes.
 
 /// A process and its start parameters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessInfo {
     /// The process.
     pub id: ProcessId,
@@ -412,7 +409,7 @@ pub const ENDED_THREADS: &str = "ended threads";
 const ENDED_MIN_NS: u64 = 5_000_000;
 
 /// A process and its threads.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessThreads {
     /// The process.
     pub id: ProcessId,

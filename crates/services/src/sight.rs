@@ -8,7 +8,6 @@ use std::path::Path;
 
 use machine::process::{self, ProcessId, Stat, describe};
 use machine::sockets::{self, Listener, open_sockets};
-use serde::{Deserialize, Serialize};
 
 use crate::ports::on_port;
 use crate::running::Running;
@@ -20,8 +19,7 @@ use crate::sample::{Meter, ProcessInfo, Sample, Tree, peak_bytes};
 // has to be the service's.
 
 /// Owner of the sockets that answer on a service's port.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listening {
     /// A process of the service.
     Ours,
@@ -32,7 +30,7 @@ pub enum Listening {
 }
 
 /// External view of a service at one moment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sight {
     /// Processes, parents first.
     pub processes: Vec<ProcessInfo>,
@@ -43,7 +41,6 @@ pub struct Sight {
     pub listening: Listening,
     /// Ports on which a service that ignores PORT began to listen after it was ready. One of these may be the
     /// port that serves.
-    #[serde(default)]
     pub late_ports: Vec<u16>,
 }
 

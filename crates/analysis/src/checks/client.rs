@@ -146,8 +146,8 @@ pub(super) fn client_late(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> 
 /// client needs more time for responses of one variant than of another.
 pub(super) fn cores_shared(run: &Run<'_>) -> Option<Seen> {
     let trial = run.record.complete_trials().find(|trial| trial.started.cpus_shared)?;
-    let here = trial.started.services.iter().filter(|service| service.host.is_none());
-    let services: BTreeSet<usize> = here.flat_map(|service| &service.cpus).copied().collect();
+    let services: BTreeSet<usize> =
+        trial.started.services.iter().flat_map(|service| &service.cpus).copied().collect();
     let generator = &trial.started.generator_cpus;
     // Services can use all these processors, the client only its own.
     let processors = services.len().max(generator.len()).max(1);

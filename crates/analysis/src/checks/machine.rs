@@ -41,7 +41,7 @@ const DISK_BYTES_PER_S_MIN: f64 = 1e6;
 /// Reports CPU steal on this machine, or on a machine with a generator.
 pub(super) fn steal(run: &Run<'_>) -> Vec<Seen> {
     let slices = || run.record.complete_trials().flat_map(Trial::measured);
-    let here: Vec<f64> = slices().map(|slice| slice.machine.steal_share_max()).collect();
+    let here: Vec<f64> = slices().map(|slice| slice.machine.steal_share).collect();
     let mut elsewhere: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for part in slices().flat_map(|slice| &slice.generators).filter(|part| !part.here) {
         elsewhere.entry(&part.name).or_default().extend(part.steal_share);
@@ -65,9 +65,8 @@ fn stolen(place: &str, shares: &[f64], remedy: &str) -> Option<Seen> {
 
 pub(super) fn throttled(run: &Run<'_>) -> Option<Seen> {
     let stretches = stretches(run.record);
-    let held_in = |stretch: &Stretch<'_>| {
-        stretch.machine.throttled_ns_max().max(stretch.sum(Slice::services_throttled_ns))
-    };
+    let held_in =
+        |stretch: &Stretch<'_>| stretch.machine.throttled_ns.max(stretch.sum(Slice::services_throttled_ns));
     let held = stretches.iter().map(held_in);
     let (held_ns, hit) = held.fold((0, 0), |(sum, hit), ns| (sum + ns, hit + usize::from(ns > 0)));
     let (share, of) = (held_ns as f64 / loaded_ns(&stretches), many(stretches.len() as u64, "slice"));
@@ -82,52 +81,32 @@ fn loaded_ns(stretches: &[Stretch<'_>]) -> f64 {
     stretches.iter().map(Stretch::wall_ns).sum::<u64>().max(1) as f64
 }
 
-/// Reports processes that are neither Proofload nor a service of the run and used the processors of a
-/// machine.
-pub(super) fn other_processes(run: &Run<'_>) -> Vec<Seen> {
-    let stretches = stretches(run.record);
-    machines(run.record).filter_map(|host| others_on(run.record, &stretches, host)).collect()
-}
-
-fn others_on(record: &Record, stretches: &[Stretch<'_>], host: Option<&str>) -> Option<Seen> {
-    only_if(host.is_some() || !works_unseen(record.complete_trials()))?;
-    let told = stretches.iter().filter_map(|stretch| Some((stretch.machine.of(host)?, stretch.wall_ns())));
-    let (used_ns, wall_ns) =
-        told.fold((0, 0), |(used, wall), (machine, ns)| (used + machine.strangers_cpu_ns, wall + ns));
+/// Reports processes that are neither Proofload nor a service of the run and used the processors.
+pub(super) fn other_processes(run: &Run<'_>) -> Option<Seen> {
+    let record = run.record;
+    only_if(!works_unseen(record.complete_trials()))?;
+    let stretches = stretches(record);
+    let used_ns: u64 = stretches.iter().map(|stretch| stretch.machine.strangers_cpu_ns).sum();
+    let wall_ns: u64 = stretches.iter().map(Stretch::wall_ns).sum();
     // The system counts CPU time in hundredths of a second.
     only_if(wall_ns >= STRANGERS_WALL_NS_LEAST)?;
     let cores = used_ns as f64 / wall_ns as f64;
-    let environment = &record.header.environment;
-    let here = || processors(environment.cpus, record.complete_trials().take(1));
-    let cpus = if host.is_none() { here() } else { environment.cpus_of(host) };
+    let cpus = processors(record.header.environment.cpus, record.complete_trials().take(1));
     let share = cores / cpus as f64;
     only_if(share > OTHERS_SHARE_MAX)?;
-    let place = on(host);
     Some(warning(
-        evidence!("other processes used {used} of the CPU time: {cores} of {}{place}", many(cpus as u64, "core");
+        evidence!("other processes used {used} of the CPU time: {cores} of {}", many(cpus as u64, "core");
             used = Quantity::share(share), cores = Quantity::number(cores)),
         "this affects all variants and widens the intervals; stop other programs (see top). If one works for the services (a container, \
          a database), its cost is missing from CPU per request",
     ))
 }
 
-/// The machines of a run: this one, and those that services ran on.
-fn machines(record: &Record) -> impl Iterator<Item = Option<&str>> {
-    std::iter::once(None).chain(record.header.environment.hosts.keys().map(|host| Some(host.as_str())))
-}
-
-/// Formats ` on ssh://bench-1`, or nothing for this machine.
-fn on(host: Option<&str>) -> String {
-    host.map(|host| format!(" on {host}")).unwrap_or_default()
-}
-
-/// Number of processors of this machine that a run could use: the number counted at its start, or the number
-/// that processes of these trials were pinned to, whichever is larger. A CPU quota can reduce the counted
-/// number.
+/// Number of processors that a run could use: the number counted at its start, or the number that processes of
+/// these trials were pinned to, whichever is larger. A CPU quota can reduce the counted number.
 pub fn processors<'a>(counted: usize, trials: impl IntoIterator<Item = &'a Trial>) -> usize {
     let pinned = trials.into_iter().flat_map(|Trial { started, .. }| {
-        let here = started.services.iter().filter(|service| service.host.is_none());
-        here.flat_map(|service| &service.cpus).chain(&started.generator_cpus)
+        started.services.iter().flat_map(|service| &service.cpus).chain(&started.generator_cpus)
     });
     pinned.collect::<BTreeSet<_>>().len().max(counted).max(1)
 }
@@ -136,25 +115,20 @@ pub fn processors<'a>(counted: usize, trials: impl IntoIterator<Item = &'a Trial
 ///
 /// The quickest probe of each block counts, and the extreme blocks are left out: a neighbour slows single
 /// probes, a lower frequency slows all of them. Changes within a block are not detected.
-pub(super) fn spin_varies(run: &Run<'_>) -> Vec<Seen> {
-    machines(run.record).filter_map(|host| spin_varies_on(run.record, host)).collect()
-}
-
-fn spin_varies_on(record: &Record, host: Option<&str>) -> Option<Seen> {
+pub(super) fn spin_varies(run: &Run<'_>) -> Option<Seen> {
     let quickest = |block: &Block| {
         let slices = block.trials.iter().flat_map(|trial| &trial.slices);
-        slices.filter_map(|slice| slice.machine.of(host)?.spin_ns).min()
+        slices.filter_map(|slice| slice.machine.spin_ns).min()
     };
-    let mut quickest: Vec<u64> = record.complete_blocks().filter_map(quickest).collect();
+    let mut quickest: Vec<u64> = run.record.complete_blocks().filter_map(quickest).collect();
     quickest.sort_unstable();
     only_if(quickest.len() >= SPIN_BLOCKS_MIN)?;
     let (low, high) = (quickest[1], quickest[quickest.len() - 2]);
     let typical = stats::median(quickest.iter().map(|ns| *ns as f64))?;
     let share = (high - low) as f64 / typical.max(1.0);
     only_if(share > SPIN_SPREAD_MAX)?;
-    let place = on(host);
     Some(warning(
-        evidence!("the same arithmetic took {low} to {high} from block to block ({spread}){place}, the extreme blocks left out";
+        evidence!("the same arithmetic took {low} to {high} from block to block ({spread}), the extreme blocks left out";
             spread = Quantity::share(share), low = Quantity::ns(low), high = Quantity::ns(high)),
         "the processors changed their speed: frequency, heat, or a neighbour on the same core. Comparisons within blocks hold, absolute \
          figures are those of a changing machine; fix the frequency (governor performance, no turbo), or cool it",
@@ -165,7 +139,7 @@ fn spin_varies_on(record: &Record, host: Option<&str>) -> Option<Seen> {
 pub(super) fn paging(run: &Run<'_>) -> Option<Seen> {
     let stretches = stretches(run.record);
     let seconds = loaded_ns(&stretches) / 1e9;
-    let swapped: u64 = stretches.iter().map(|stretch| stretch.machine.swapped_in_pages_all()).sum();
+    let swapped: u64 = stretches.iter().map(|stretch| stretch.machine.swapped_in_pages).sum();
     let faults_of = |slice: &Slice| slice.services.iter().map(|service| service.major_faults).sum::<u64>();
     let faults: u64 = stretches.iter().map(|stretch| stretch.sum(faults_of)).sum();
     let evidence = evidence!("in {time} {swapped} pages were read back from swap, and services waited for storage at {faults} page faults";

@@ -44,7 +44,7 @@ pub(super) fn upstream_connections(run: &Run<'_>, variant: &Variant<'_>) -> Opti
     only_if(!before.is_empty())?;
     let on_link = plan.load.network.is_some();
     let slices = own(record, variant.index, on_link);
-    let apart = on_link || plan.entry_service().is_some_and(|entry| !entry.is_here());
+    let apart = on_link || plan.runs_already();
     let seen: Vec<_> = slices.iter().filter_map(|slice| opened_by_services(slice, apart)).collect();
     let opened: u64 = seen.iter().map(|(opened, _)| opened).sum();
     let answered: u64 = seen.iter().map(|(_, answered)| answered).sum();
@@ -72,8 +72,9 @@ fn own(record: &Record, variant: usize, on_link: bool) -> Vec<&Slice> {
     all.filter(|stretch| stretch.belongs_to(variant)).flat_map(|stretch| stretch.slices).collect()
 }
 
-/// Connections opened by others than the generator, and responses. If the entry is `apart`, on a link or
-/// another machine, or if the generators are, their connections are not included in the services' counters.
+/// Connections opened by others than the generator, and responses. If the entry is `apart`, on a link or not
+/// started here, or if the generators are on other machines, their connections are not included in the services'
+/// counters.
 fn opened_by_services(slice: &Slice, apart: bool) -> Option<(u64, u64)> {
     let failed = slice.counts.errors.iter().filter(|error| error.phase == Phase::Connect);
     let failed: u64 = failed.map(|error| error.count).sum();

@@ -90,8 +90,6 @@ fn changed_parts(one: &Command, other: &Command) -> Option<Vec<&'static str>> {
         launcher,
         workers,
         directory,
-        host,
-        address,
         container,
         port,
         pmx,
@@ -99,11 +97,11 @@ fn changed_parts(one: &Command, other: &Command) -> Option<Vec<&'static str>> {
         // How a service is stopped has no earlier effect.
         stop_timeout: _,
         // Observed in the run, not requested.
+        address: _,
         listens_on: _,
         other_ports: _,
     } = one;
-    let others = (&other.directory, &other.host, &other.address, &other.container);
-    only_if((directory, host, address, container) == others)?;
+    only_if((directory, container) == (&other.directory, &other.container))?;
     only_if((port, pmx, templates) == (&other.port, &other.pmx, &other.templates))?;
     let command_differs = *command != other.command;
     only_if(!command_differs || !is_unseen(one) && !is_unseen(other))?;

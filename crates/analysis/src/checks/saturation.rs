@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use model::quantity::many;
 use model::{Metric, Quantity, evidence};
 use plan::{Comparison, Cpus};
-use record::{MachineUse, Record, ServiceUse, Slice, SliceKind, Trial};
+use record::{Record, ServiceUse, Slice, SliceKind, Trial};
 
 use super::client::GENERATOR_SHARE_MAX;
 use super::{Run, Seen, Variant, either, only_if, total, void, wall_ns, warning};
@@ -170,7 +170,7 @@ impl Waiting {
         let cpu_ns = total(slices, Slice::services_cpu_ns) as f64;
         Some(Waiting {
             cores: cpu_ns / wall_ns(slices),
-            of: Some(cpus(trials.first()?, |_| true)).filter(|of| *of > 0),
+            of: Some(cpus(trials.first()?)).filter(|of| *of > 0),
             generator_share: generator_share(slices),
             under_way,
             per_s: log_over(Metric::Throughput, slices.iter().copied())?.exp(),
@@ -206,12 +206,10 @@ pub fn per_core(record: &Record) -> bool {
     let at_limit = |trial: &Trial| {
         let Some(variant) = variants.get(trial.variant()) else { return false };
         let (slices, measured) = (warmed(trial), measured(trial));
-        let one_host = trial.started.services.windows(2).all(|pair| pair[0].host == pair[1].host);
-        let host = trial.started.services.first().and_then(|service| service.host.as_deref());
         let answers = slices.iter().any(|slice| slice.counts.successful > 0);
-        let apart = one_host && !trial.started.cpus_shared && variant.load.network.is_none();
+        let apart = !trial.started.cpus_shared && variant.load.network.is_none();
         let seen = apart && answers && !super::is_unseen(variant, [trial]) && !is_at_limit(&slices);
-        let busy = |slices: &[&Slice]| On { record, trial, slices, host }.cores_busy();
+        let busy = |slices: &[&Slice]| TrialUse { record, trial, slices }.cores_busy();
         seen && busy(&slices) >= PER_CORE_MIN && (measured.is_empty() || busy(&measured) >= NEAR_MIN)
     };
     // The start for finding ports is not a block.
@@ -263,11 +261,10 @@ fn cores_lacked(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     Some(either(apart, evidence, remedy))
 }
 
-/// Number of cores of this machine that services are confined to. None if they may use all, or share them
-/// with the generator.
+/// Number of cores that services are confined to. None if they may use all, or share them with the generator.
 fn confined_cores(record: &Record, trial: &Trial) -> Option<usize> {
-    let own = cpus(trial, |host| host.is_none());
-    let is_confined = !trial.started.cpus_shared && own < record.header.environment.cpus_of(None);
+    let own = cpus(trial);
+    let is_confined = !trial.started.cpus_shared && own < record.header.environment.cpus.max(1);
     (own > 0 && is_confined).then_some(own)
 }
 
@@ -276,7 +273,7 @@ fn confined_cores(record: &Record, trial: &Trial) -> Option<usize> {
 fn wanted_confined(record: &Record, trial: &Trial) -> Option<f64> {
     confined_cores(record, trial)?;
     let slices = measured(trial);
-    (!slices.is_empty()).then(|| On { record, trial, slices: &slices, host: None }.cores_wanted())
+    (!slices.is_empty()).then(|| TrialUse { record, trial, slices: &slices }.cores_wanted())
 }
 
 /// Reports that one side had more CPU time, if throughput is judged per core-second.
@@ -355,7 +352,7 @@ fn warmed(trial: &Trial) -> Vec<&Slice> {
 
 /// Whether the generator was at its limit, or a quota throttled the services.
 fn is_at_limit(slices: &[&Slice]) -> bool {
-    let held = |slice: &Slice| slice.machine.throttled_ns_max().max(slice.services_throttled_ns());
+    let held = |slice: &Slice| slice.machine.throttled_ns.max(slice.services_throttled_ns());
     let held_ns = total(slices, held);
     generator_share(slices) > GENERATOR_SHARE_MAX || held_ns as f64 > THROTTLED_MAX * wall_ns(slices)
 }
@@ -364,17 +361,18 @@ pub(crate) fn generator_share(slices: &[&Slice]) -> f64 {
     mean(slices.iter().filter_map(|slice| slice.counts.generator.busiest_share())).unwrap_or(0.0)
 }
 
-/// How close the services were to a limit in these slices of a trial, on the machine where they were closest.
+/// How close the services were to a limit in these slices of a trial.
 fn busy(record: &Record, trial: &Trial, slices: &[&Slice]) -> f64 {
-    machines(record, trial, slices).map(|on| on.cores_busy().max(on.process_busy())).fold(0.0, f64::max)
+    let of_trial = TrialUse { record, trial, slices };
+    of_trial.cores_busy().max(of_trial.process_busy())
 }
 
 /// Whether services were the limit in these slices of a trial: they used all of their processors, or one
 /// process used one whole processor.
 pub(crate) fn services_limited(record: &Record, trial: &Trial, slices: &[&Slice]) -> bool {
+    let of_trial = TrialUse { record, trial, slices };
     let one_thread = LIMITING_MIN..=ONE_THREAD_MAX;
-    machines(record, trial, slices)
-        .any(|on| on.cores_busy() >= LIMITING_MIN || one_thread.contains(&on.process_busy()))
+    of_trial.cores_busy() >= LIMITING_MIN || one_thread.contains(&of_trial.process_busy())
 }
 
 /// Whether more than half of the values are true.
@@ -383,22 +381,14 @@ pub(crate) fn most(of: impl Iterator<Item = bool>) -> bool {
     2 * yes > all
 }
 
-fn machines<'a>(record: &'a Record, trial: &'a Trial, slices: &'a [&Slice]) -> impl Iterator<Item = On<'a>> {
-    let services = &trial.started.services;
-    let here = services.is_empty().then_some(None);
-    let hosts = model::distinct(services.iter().map(|service| service.host.as_deref()).chain(here));
-    hosts.into_iter().map(move |host| On { record, trial, slices, host })
-}
-
-/// Slices of a trial, restricted to one machine.
-struct On<'a> {
+/// Processor time that the services of a trial used in these slices.
+struct TrialUse<'a> {
     record: &'a Record,
     trial: &'a Trial,
     slices: &'a [&'a Slice],
-    host: Option<&'a str>,
 }
 
-impl On<'_> {
+impl TrialUse<'_> {
     /// How close one process was to the limit of one processor, the maximum for a program with one thread.
     ///
     /// CPU time taken by the host counts as taken from this process, which errs on the side of no finding.
@@ -411,25 +401,19 @@ impl On<'_> {
     /// Waiting for a processor counts as use, as far as others used the processor.
     fn cores_busy(&self) -> f64 {
         let wall = wall_ns(self.slices);
-        let shared = self.trial.started.cpus_shared && self.host.is_none();
+        let shared = self.trial.started.cpus_shared;
         let client_ns = if shared { total(self.slices, Slice::client_cpu_here_ns) } else { 0 };
         let others_ns = self.others_cpu_ns();
         // Threads of one service that wait for each other do not want more than its processors provide.
         let wanted = self.wanted_ns().min(self.sum(|used| used.cpu_ns) + others_ns + client_ns);
-        let machine = self.record.header.environment.cpus_of(self.host) as f64;
-        let cores = cpus(self.trial, |of| of == self.host).max(1) as f64;
+        let machine = self.record.header.environment.cpus.max(1) as f64;
+        let cores = cpus(self.trial).max(1) as f64;
         let left = (cores - self.steal_share() * machine - client_ns as f64 / wall).max(cores * 0.1);
         wanted as f64 / wall / left
     }
 
-    fn services<'s>(&self, slice: &'s Slice) -> impl Iterator<Item = &'s ServiceUse> {
-        let started = |name: &str| self.trial.started.services.iter().find(|service| service.service == name);
-        let host = move |used: &ServiceUse| started(&used.service)?.host.as_deref();
-        slice.services.iter().filter(move |used| host(used) == self.host)
-    }
-
     fn sum(&self, of: fn(&ServiceUse) -> u64) -> u64 {
-        total(self.slices, |slice| self.services(slice).map(of).sum())
+        total(self.slices, |slice| slice.services.iter().map(of).sum())
     }
 
     /// Cores that the services wanted: the time that their threads ran or waited for each other to release a
@@ -441,32 +425,29 @@ impl On<'_> {
 
     /// CPU time of processes outside the trial.
     fn others_cpu_ns(&self) -> u64 {
-        let used_ns = |machine: &MachineUse| machine.strangers_cpu_ns + machine.idle_trials_cpu_ns;
-        total(self.slices, |slice| slice.machine.of(self.host).map_or(0, used_ns))
+        total(self.slices, |slice| slice.machine.strangers_cpu_ns + slice.machine.idle_trials_cpu_ns)
     }
 
-    /// CPU time of the services on this machine, plus their waiting time for a processor.
+    /// CPU time of the services, plus their waiting time for a processor.
     fn wanted_ns(&self) -> u64 {
         self.sum(|used| used.cpu_ns + used.run_delay_ns)
     }
 
     fn steal_share(&self) -> f64 {
-        let machines = self.slices.iter().filter_map(|slice| slice.machine.of(self.host));
-        machines.map(|machine| machine.steal_share).sum::<f64>() / self.slices.len().max(1) as f64
+        let shares = self.slices.iter().map(|slice| slice.machine.steal_share);
+        shares.sum::<f64>() / self.slices.len().max(1) as f64
     }
 
     /// CPU time of the busiest process. `None` in records without CPU time per process.
     fn busiest_process_ns(&self) -> Option<u64> {
-        let mut services = self.slices.iter().flat_map(|slice| self.services(slice));
+        let mut services = self.slices.iter().flat_map(|slice| &slice.services);
         only_if(services.all(|used| !used.cpu_by_process_ns.is_empty() || used.cpu_ns == 0))?;
         let first = |used: &ServiceUse| used.cpu_by_process_ns.first().copied();
-        Some(total(self.slices, |slice| self.services(slice).filter_map(first).max().unwrap_or(0)))
+        Some(total(self.slices, |slice| slice.services.iter().filter_map(first).max().unwrap_or(0)))
     }
 }
 
-/// Number of processors that its services on these machines may use. 0 if unknown.
-pub(crate) fn cpus(trial: &Trial, on: impl Fn(Option<&str>) -> bool) -> usize {
-    let services = trial.started.services.iter().filter(|service| on(service.host.as_deref()));
-    let each = services.flat_map(|service| service.cpus.iter().map(|cpu| (service.host.as_deref(), *cpu)));
-    each.collect::<BTreeSet<_>>().len()
+/// Number of processors that its services may use. 0 if unknown.
+pub(crate) fn cpus(trial: &Trial) -> usize {
+    trial.started.services.iter().flat_map(|service| &service.cpus).collect::<BTreeSet<_>>().len()
 }

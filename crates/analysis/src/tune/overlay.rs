@@ -117,7 +117,6 @@ impl Started {
             workers,
             pmx,
             directory: _,
-            host: _,
             address: _,
             container: _,
             port: _,

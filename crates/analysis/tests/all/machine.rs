@@ -2,11 +2,11 @@
 
 use plan::{Protocol, Service};
 use proofload_analysis::Grade::{self, Invalid, Warning};
-use proofload_analysis::{conclude, differences};
-use record::{Cause, Environment, ErrorCount, MachineUse, Phase, Record, Slice, SliceKind, TcpUse, Witness};
+use proofload_analysis::conclude;
+use record::{Cause, ErrorCount, Phase, Record, Slice, SliceKind, TcpUse, Witness};
 
 use crate::given::{
-    Plant, all, each, each_is_found, evidence, found, said, service, slices, slices_of, sound, trials,
+    Plant, all, each, each_is_found, evidence, found, service, slices, slices_of, sound, trials,
 };
 
 /// TCP counters of a slice, created if missing.
@@ -194,75 +194,4 @@ fn connections_that_are_asked_to_be_closed_are_no_churn_and_a_service_that_close
     let asked = vec![("Connection".into(), "keep-alive, close".into())];
     record.header.plan.variants[1].load.requests[0].headers = asked;
     assert_eq!(found(&record), []);
-}
-
-// Services on other machines: each machine is judged by its own processors, and records of different machines
-// are distinguished.
-
-const HOST: &str = "ssh://bench-1";
-
-/// A sound record whose service ran on a machine with eight processors.
-fn elsewhere() -> Record {
-    let mut record = sound();
-    let there = Environment { cpus: 8, ..Environment::default() };
-    record.header.environment.hosts.insert(HOST.into(), there);
-    for service in trials(&mut record).flat_map(|trial| &mut trial.started.services) {
-        (service.host, service.cpus) = (Some(HOST.into()), (0..8).collect());
-    }
-    all(&mut record, |slice| there_mut(slice).steal_share = 0.0);
-    record
-}
-
-fn there_mut(slice: &mut Slice) -> &mut MachineUse {
-    slice.machine.hosts.entry(HOST.into()).or_default()
-}
-
-/// The findings after a change of each slice.
-fn found_there(change: impl Fn(&mut Slice)) -> Vec<(&'static str, Grade, String)> {
-    let mut record = elsewhere();
-    all(&mut record, change);
-    // On eight processors a service that uses one is never at its limit.
-    let mut found = said(&record);
-    found.retain(|(check, ..)| *check != "service_not_saturated");
-    found
-}
-
-#[test]
-fn what_a_machine_elsewhere_does_is_found_by_its_own_measure() {
-    assert_eq!(found_there(|_| ()), []);
-    // A tenth of one processor is a small share of eight.
-    assert_eq!(found_there(|slice| there_mut(slice).strangers_cpu_ns = slice.counts.window_ns / 10), []);
-    let strangers = found_there(|slice| there_mut(slice).strangers_cpu_ns = slice.counts.window_ns);
-    assert_eq!((strangers.len(), strangers[0].0, strangers[0].1), (1, "other_processes", Warning));
-    assert!(strangers[0].2.ends_with("of 8 cores on ssh://bench-1"), "{strangers:?}");
-    type Change = fn(&mut Slice);
-    let changes: [(&str, Change); 3] = [
-        ("steal", |slice| there_mut(slice).steal_share = 0.2),
-        ("throttled", |slice| there_mut(slice).throttled_ns = slice.counts.window_ns / 10),
-        ("paging", |slice| there_mut(slice).swapped_in_pages = 100),
-    ];
-    for (check, change) in changes {
-        let found = found_there(change);
-        assert_eq!((found.len(), found[0].0, found[0].1), (1, check, Warning));
-    }
-    let spin_ns = |slice: &Slice| Some(if slice.block <= 4 { 266_000 } else { 400_000 });
-    let spun = found_there(|slice| there_mut(slice).spin_ns = spin_ns(slice));
-    assert!(spun.len() == 1 && spun[0].2.contains(" on ssh://bench-1, the extreme"), "{spun:?}");
-}
-
-#[test]
-fn records_of_which_the_services_ran_elsewhere_are_of_other_machines() {
-    let environment = |host: &str, kernel: Option<&str>| {
-        let there = Environment { kernel: kernel.map(str::to_owned), ..Environment::default() };
-        Environment { hosts: [(host.to_owned(), there)].into(), ..Environment::default() }
-    };
-    let (here, there) = (Environment::default(), environment(HOST, Some("6.1")));
-    assert_eq!(differences(&there, &there), Vec::<String>::new());
-    assert_eq!(differences(&here, &there), ["services on this machine alone and on ssh://bench-1"]);
-    let other = environment("ssh://bench-2", Some("6.1"));
-    assert_eq!(differences(&there, &other), ["services on ssh://bench-1 and on ssh://bench-2"]);
-    let updated = environment(HOST, Some("6.2"));
-    assert_eq!(differences(&there, &updated), ["on ssh://bench-1 kernel 6.1 and 6.2"]);
-    // A missing value is not a difference on other machines either.
-    assert_eq!(differences(&there, &environment(HOST, None)), Vec::<String>::new());
 }

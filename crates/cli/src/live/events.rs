@@ -410,7 +410,7 @@ fn slice_ended(state: &State, slice: &Slice) -> What {
         requests: shown.as_ref().map(|figures| figures.requests),
         quantiles: shown.map(|figures| figures.times).unwrap_or_default(),
         failed: slice.counts.failed(),
-        steal_share: slice.machine.steal_share_max(),
+        steal_share: slice.machine.steal_share,
     }
 }
 

@@ -52,8 +52,7 @@ impl Base {
                 "leave out [factors] and [measure], or name the command: proofload tune 'node server.js'",
             );
         }
-        let is_here = base.plan.variants[0].entry_service().is_some_and(Service::is_here);
-        if !is_here || base.plan.loads_running() {
+        if base.plan.loads_running() {
             return refuse(
                 "it is not started by a command here, and tune starts a service in other ways",
                 "name the command that starts it: proofload tune 'node server.js'",

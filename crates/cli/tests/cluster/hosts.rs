@@ -99,11 +99,6 @@ impl Hosts {
         })
     }
 
-    /// Runs this program as the controller.
-    pub fn proofload(&self, arguments: &[&str]) -> Said {
-        self.within(|| Command::new(program()).args(arguments).said())
-    }
-
     /// Starts a run of an experiment, with its record in the folder `record`.
     pub fn run(&self, text: &str) -> Child {
         let file = self.path("experiment.toml");

@@ -12,7 +12,6 @@ mod place;
 #[allow(dead_code)]
 #[path = "../../../remote/tests/server/mod.rs"]
 mod server;
-mod services;
 mod ssh;
 
 use std::fs;
@@ -20,7 +19,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use load::{LoadSpec, Until};
-use place::{SERVICE, accounted_for};
+use place::accounted_for;
 use remote::Channel;
 use remote::generators::{Fleet, Ran};
 

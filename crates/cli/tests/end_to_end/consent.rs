@@ -84,23 +84,6 @@ fn what_is_not_this_machine_is_asked_for_whatever_its_name() {
     without_terminal(Place::new().proofload(&words))
         .ends(2)
         .tells(&["/s, and as many requests as 2 connections get responses to while they warm up, for"]);
-    // A service that is started on another machine: before logging in there.
-    let place = Place::new();
-    let ssh = place.write(
-        "bin/ssh",
-        "#!/bin/sh\n[ \"$1\" = -G ] && exec echo hostname 192.0.2.7\ntouch logged-in; exit 255\n",
-    );
-    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).expect("it may be run");
-    let service =
-        "[services.api]\ncommand = [\"node\", \"x.js\"]\nhost = \"ssh://bench-1\"\ndirectory = \"~/api\"";
-    place.write("there.toml", format!("name = \"there\"\n{service}\n[measure]\nduration = \"1s\"\n"));
-    let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap_or_default());
-    for command in ["run", "profile"] {
-        let mut command = place.proofload(&[command, "there.toml"]);
-        command.env("PATH", &path);
-        without_terminal(command).ends(2).tells(&["ssh://bench-1 (192.0.2.7): this sends", "--yes"]);
-        assert!(!place.path("logged-in").exists());
-    }
 }
 
 #[test]

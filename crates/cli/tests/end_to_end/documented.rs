@@ -31,14 +31,13 @@ const RECIPE: Way = Not("its program may be missing: recipes.rs");
 const NAME: Way = Not("the name of a command, which wants arguments");
 
 /// Calls by their beginnings, `$` being the end. The first match counts. Other calls are run unchanged.
-const CALLS: [(&str, Way); 21] = [
+const CALLS: [(&str, Way); 20] = [
     ("compare$", NAME),
     ("history compare$", NAME),
     ("load$", NAME),
     ("profile$", NAME),
     ("profile diff", With(&[])),
     ("profile", Not("captures profiles for minutes, or wants a record that has some: explain.rs")),
-    ("doctor hosts", Not("other machines, by SSH: tests/cluster")),
     ("doctor calibrate", Not("loads for minutes: calibrate.rs")),
     ("tune node server.js --list", With(&[])),
     ("tune", Not("loads for minutes: tune.rs")),

@@ -11,7 +11,6 @@ mod consent;
 mod doctor;
 mod documented;
 mod edges;
-mod elsewhere;
 mod explain;
 mod files;
 mod forms;

@@ -212,7 +212,7 @@ impl Dispatcher<'_> {
     fn fault_of(&self, block: &Block) -> Option<String> {
         let turns = block.trials.len() > 1 && take_turns(&self.plan);
         let taken = || {
-            let taken = Taken::of(block, turns, &self.writer.record().header.environment);
+            let taken = Taken::of(block, turns, self.writer.record().header.environment.cpus);
             let by_others = if works_unseen(&block.trials) { 0.0 } else { taken.by_others };
             Taken { by_others, ..taken }.why()
         };

@@ -19,11 +19,10 @@ use model::{
     ProfileFile, SliceKind,
 };
 use plan::Secrets;
-use remote::services::ServiceHandle;
-use services::{Agent, AgentHost, Arming, Error, ProcessThreads, Role, Take, Wanted};
+use services::{Agent, AgentHost, Arming, ProcessThreads, Role, Running, Take, Wanted};
 
 use super::processes::{COMMAND_BYTES_MAX, PROCESSES_MAX, command_line};
-use super::services::{check_alive, failed_on};
+use super::services::check_alive;
 use super::{RealEnvironment, file_name};
 use crate::environment::{CaptureSpec, Failure, Result, SliceSpec, elapsed};
 use crate::explaining;
@@ -36,10 +35,8 @@ const HELLO_PATIENCE: Duration = Duration::from_secs(2);
 const NAME_BYTES_MAX: usize = 80;
 
 /// What the services of a trial have used so far, each with the whole of its processes.
-fn looks(services: &mut [ServiceHandle]) -> Result<Vec<(u64, Vec<ProcessThreads>)>> {
-    let look = |service: &mut ServiceHandle| Ok((service.sample()?.cpu_ns, service.threads()?));
-    let looks = services.iter_mut().map(look).collect::<Result<_, Error>>();
-    looks.map_err(|error| failed_on(error, services.iter()))
+fn looks(services: &mut [Running]) -> Vec<(u64, Vec<ProcessThreads>)> {
+    services.iter_mut().map(|service| (service.sample().cpu_ns, service.threads())).collect()
 }
 
 impl RealEnvironment {
@@ -64,16 +61,16 @@ impl RealEnvironment {
         };
         let spec = SliceSpec { kind: SliceKind::Measured, until: elapsed(wanted.seconds), open: wanted.open };
         self.open_connections(variant, spec.until)?;
-        let before = looks(&mut self.living_of(variant)?.services)?;
+        let before = looks(&mut self.living_of(variant)?.services);
         let start_ns = monotonic_ns();
         let slice = self.loaded(variant, spec)?;
         let end_ns = monotonic_ns();
         let services = &mut self.living_of(variant)?.services;
-        let after = looks(services)?;
+        let after = looks(services);
         services.iter_mut().try_for_each(check_alive)?;
         let stacks = native.map(Sampler::stop).unwrap_or_default();
-        let disarm = |(service, arming): (&ServiceHandle, Option<Arming>)| {
-            let armed = service.agent().zip(arming);
+        let disarm = |(service, arming): (&Running, Option<Arming>)| {
+            let armed = service.agent.as_ref().zip(arming);
             armed.map(|(host, arming)| host.disarm(arming, &stopped)).unwrap_or_default()
         };
         let results: Vec<Vec<Outcome>> = services.iter().zip(armings).map(disarm).collect();
@@ -83,20 +80,13 @@ impl RealEnvironment {
             let observation =
                 Observation { service, before: &before.1, after: &after.1, armed, results, folder, secrets };
             let mut captured = CapturedService {
-                service: service.name().to_owned(),
-                directory: explaining::directory(&plan.variants[variant], service.name()),
+                service: service.name.clone(),
+                directory: explaining::directory(&plan.variants[variant], &service.name),
                 cpu_ns: after.0.saturating_sub(before.0),
                 missing: observation.missing(),
                 processes: observation.processes(),
             };
-            match service.host() {
-                None => keep_stacks(&stacks, &mut captured, folder, &name),
-                Some(host) if wanted.kind == CaptureKind::Native => {
-                    let why = format!("it runs on {host}, and native stacks are sampled here alone");
-                    captured.missing.push(Missing::new(Absence::Other, why));
-                }
-                Some(_) => {}
-            }
+            keep_stacks(&stacks, &mut captured, folder, &name);
             captured
         });
         Ok(Capture {
@@ -125,8 +115,8 @@ impl RealEnvironment {
     fn wait_for_agents(&mut self, variant: usize) -> Result<()> {
         let stop = self.stop.clone();
         for service in &self.living_of(variant)?.services {
-            let Some(host) = service.agent() else { continue };
-            let is_node = || service.threads().is_ok_and(|threads| threads.iter().any(is_node));
+            let Some(host) = &service.agent else { continue };
+            let is_node = || service.threads().iter().any(is_node);
             if host.agents().is_empty() && is_node() {
                 host.wait_for_agents(HELLO_PATIENCE, &|| stop.is_requested());
             }
@@ -137,14 +127,14 @@ impl RealEnvironment {
 
 /// Has the agents of every service begin, where the capture is theirs. Profiles get their names from the variant's.
 fn arm(
-    services: &[ServiceHandle],
+    services: &[Running],
     kind: CaptureKind,
     (folder, variant): (&Folder, &str),
     stopped: &dyn Fn() -> bool,
 ) -> Vec<Option<Arming>> {
-    let arm = |service: &ServiceHandle| {
-        let file = |agent: &Agent| folder.path.join(profile_name(variant, service.name(), agent, kind));
-        Some(service.agent()?.arm(wanted_of(kind)?, &file, stopped))
+    let arm = |service: &Running| {
+        let file = |agent: &Agent| folder.path.join(profile_name(variant, &service.name, agent, kind));
+        Some(service.agent.as_ref()?.arm(wanted_of(kind)?, &file, stopped))
     };
     services.iter().map(arm).collect()
 }
@@ -183,15 +173,14 @@ fn profile_name(variant: &str, service: &str, agent: &Agent, kind: CaptureKind) 
 
 // Native stacks of services in a window of load: sampled by `explain::perf`, written where the record keeps profiles.
 
-/// Begins to sample stacks of all processes here, where they are what is captured.
+/// Begins to sample stacks of all processes, where they are what is captured.
 ///
 /// # Errors
 /// Why it cannot be done, with what to do about it.
-fn begin_stacks(services: &[ServiceHandle], kind: CaptureKind) -> Result<Option<Sampler>, String> {
-    let here = services.iter().filter_map(ServiceHandle::here);
-    let pids: Vec<u32> =
-        here.flat_map(|service| service.processes(&[])).map(|process| process.id.pid).collect();
-    // Where all services run on other machines there is nothing to sample here.
+fn begin_stacks(services: &[Running], kind: CaptureKind) -> Result<Option<Sampler>, String> {
+    let processes = services.iter().flat_map(|service| service.processes(&[]));
+    let pids: Vec<u32> = processes.map(|process| process.id.pid).collect();
+    // Services that have ended are reported after the load.
     if kind != CaptureKind::Native || pids.is_empty() {
         return Ok(None);
     }
@@ -230,7 +219,7 @@ type Taken = Result<Take, String>;
 
 /// What is known of a service in a window.
 struct Observation<'a> {
-    pub service: &'a ServiceHandle,
+    pub service: &'a Running,
     pub before: &'a [ProcessThreads],
     pub after: &'a [ProcessThreads],
     /// Whether agents were to capture.
@@ -268,7 +257,7 @@ impl Observation<'_> {
     fn agents(&self) -> Vec<(Agent, Option<&Taken>)> {
         let mut agents: Vec<(Agent, Option<&Taken>)> =
             self.results.iter().map(|(agent, result)| (agent.clone(), Some(result))).collect();
-        let there = self.service.agent().map(AgentHost::agents).unwrap_or_default();
+        let there = self.service.agent.as_ref().map(AgentHost::agents).unwrap_or_default();
         for agent in there {
             if !agents.iter().any(|(known, _)| (known.pid, known.thread) == (agent.pid, agent.thread)) {
                 agents.push((agent, None));
@@ -341,7 +330,7 @@ impl Observation<'_> {
                 }
             }
         }
-        let notes = self.service.agent().map(AgentHost::notes).unwrap_or_default();
+        let notes = self.service.agent.as_ref().map(AgentHost::notes).unwrap_or_default();
         missing.extend(notes.into_iter().map(|note| Missing::new(Absence::Other, note)));
         missing
     }
@@ -349,10 +338,6 @@ impl Observation<'_> {
     /// Processes that have no agent: each that runs Node.js by itself.
     fn without_agent(&self) -> Vec<Missing> {
         const NO_PROFILE: &str = "CPU time is known by thread, and there is no profile of JavaScript";
-        if let Some(host) = self.service.host() {
-            let why = format!("it runs on {host}, where no agent is loaded: {NO_PROFILE}");
-            return vec![Missing::new(Absence::Other, why)];
-        }
         if !self.after.iter().any(is_node) {
             return vec![Missing::new(Absence::NotNode, format!("it does not run Node.js: {NO_PROFILE}"))];
         }

@@ -12,8 +12,6 @@ pub(super) struct Sampled {
     /// Index of its variant.
     pub variant: usize,
     pub service: String,
-    /// The machine that it runs on; `None` is this one.
-    pub host: Option<String>,
     pub sample: Sample,
 }
 

@@ -14,8 +14,6 @@ use plan::{Generators, Load, Plan, Secrets, Variant};
 use record::{Counts, GeneratorPart, MachineUse, Slice};
 use services::{Error, Network};
 
-use remote::services::ServiceHandle;
-
 use super::elsewhere::Elsewhere;
 use super::keeping::{keep_contents, kept};
 use super::services::check_alive;
@@ -180,7 +178,7 @@ impl RealEnvironment {
         let ours = (own / (self.plan.variants.len() as u64 + 1)).saturating_sub(FILES_BESIDE);
         let ours = (ours, format!("Proofload may open {own} files (ulimit -Hn)"));
         let entry = self.living.iter().find(|living| living.variant == variant)?.services.last();
-        let processes = entry.and_then(ServiceHandle::here).map(|entry| entry.processes(&[]));
+        let processes = entry.map(|entry| entry.processes(&[]));
         let limits = processes
             .iter()
             .flatten()

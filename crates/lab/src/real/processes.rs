@@ -11,13 +11,10 @@ use load::Address;
 use model::text::cut_bytes;
 use plan::{Plan, Secrets};
 use record::{ProcessSeen, ServiceStarted};
-use remote::services::ServiceHandle;
-use services::{CpuSource, Error, Listening, Sight, Watched};
+use services::{CpuSource, Listening, Running, Sight, Watched};
 
 use super::RealEnvironment;
 use super::keeping::cpu_source;
-use super::services::failed_at;
-use crate::environment::Result;
 
 /// Processes of a service that are kept.
 pub(super) const PROCESSES_MAX: usize = 64;
@@ -70,25 +67,20 @@ fn assigned(word: &str) -> Option<(String, String)> {
 
 impl RealEnvironment {
     /// A service that is ready, with its processes. To be called where its network is.
-    pub(super) fn started(&self, service: &mut ServiceHandle) -> Result<ServiceStarted> {
-        let watch = &self.watches[service.name()];
-        let host = service.host().map(str::to_owned);
-        let there = host.as_deref().and_then(|host| self.remote_hosts.at(host));
-        let name = service.name().to_owned();
-        let lost = |error| failed_at(error, &[&name]);
-        Ok(ServiceStarted {
-            service: name.clone(),
-            pid: service.pid(),
-            port: service.address().port(),
-            found: service.found(),
-            other_ports: service.other_ports().to_vec(),
-            cpus: there.map_or(&self.division.services[..], |there| &there.host.begun.cpus).to_vec(),
-            cpu_source: cpu_source(service.sample().map_err(lost)?.cpu_source).to_owned(),
+    pub(super) fn started(&self, service: &mut Running) -> ServiceStarted {
+        let watch = &self.watches[&service.name];
+        ServiceStarted {
+            service: service.name.clone(),
+            pid: service.pid,
+            port: service.address.port(),
+            found: service.found.clone(),
+            other_ports: service.other_ports.clone(),
+            cpus: self.division.services.clone(),
+            cpu_source: cpu_source(service.sample().cpu_source).to_owned(),
             workers: service.workers(),
-            image: service.here().and_then(|running| running.image.clone()),
-            processes: kept(&sight(service, watch).map_err(lost)?, watch, &self.plan.secrets),
-            host,
-        })
+            image: service.image.clone(),
+            processes: kept(&sight(service, watch), watch, &self.plan.secrets),
+        }
     }
 }
 
@@ -114,30 +106,28 @@ pub(super) fn watched(
 /// The processes of each service, and in words who else listens on their ports, and on which further ports a service came to listen. To be
 /// called where the services' network is.
 pub(super) fn at_end(
-    services: &[ServiceHandle],
+    services: &[Running],
     watches: &BTreeMap<String, Watch>,
     secrets: &Secrets,
 ) -> (BTreeMap<String, Vec<ProcessSeen>>, Vec<String>, Vec<String>) {
     let (mut processes, mut strangers, mut late_ports) = (BTreeMap::new(), Vec::new(), Vec::new());
     for service in services {
-        let watch = &watches[service.name()];
-        // What ran on a machine that is lost is seen by nobody.
-        let Ok(sight) = sight(service, watch) else { continue };
+        let (port, name) = (service.address.port(), &service.name);
+        let watch = &watches[name];
+        let sight = sight(service, watch);
         if matches!(sight.listening, Listening::Theirs(_)) {
             thread::sleep(LOOK_AGAIN);
-            if let Ok(Sight { listening: Listening::Theirs(stranger), .. }) = service.sight(&[]) {
-                let (port, name) = (service.address().port(), service.name());
+            if let Listening::Theirs(stranger) = service.listening() {
                 strangers.push(secrets.mask(None, &format!("{stranger} on port {port} of {name}")));
             }
         }
-        let (port, name) = (service.address().port(), service.name());
         late_ports.extend(sight.late_ports.iter().map(|late| format!("{late} beside port {port} of {name}")));
-        processes.insert(name.to_owned(), kept(&sight, watch, secrets));
+        processes.insert(name.clone(), kept(&sight, watch, secrets));
     }
     (processes, strangers, late_ports)
 }
 
-fn sight(service: &ServiceHandle, watch: &Watch) -> Result<Sight, Error> {
+fn sight(service: &Running, watch: &Watch) -> Sight {
     service.sight(&watch.names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 

@@ -182,8 +182,7 @@ pub const CHOICES: &[Choice] = &[
         r#"
         entry = "api"
         services.db = { command = ["db"], ready = "/ok", ready_timeout = "1m", stop_timeout = "2s", port = 5432 }
-        services.api.needs = ["db"]
-        services.api.address = "127.0.0.1""#,
+        services.api.needs = ["db"]"#,
     ),
     choice(
         "start",
@@ -198,7 +197,7 @@ pub const CHOICES: &[Choice] = &[
     choice(
         "generators",
         "by SSH",
-        "generators = { local = 0, ssh = [\"b\"], address = \"10.0.0.2\", program = \"proofload\" }\nservices.api.address = \"10.0.0.2\"",
+        r#"generators = { local = 0, ssh = ["b"], address = "10.0.0.2", program = "proofload" }"#,
     ),
     choice(
         "generators",

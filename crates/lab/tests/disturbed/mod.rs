@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use analysis::{Outcome, conclude};
 use proofload_lab::{News, Taken};
-use record::{Block, Deployed, EndReason, Environment, Event, MachineUse, Slice};
+use record::{Block, Deployed, EndReason, Event, MachineUse, Slice};
 
 use crate::environment::{Simulated, assert_in_budget, dropped, finished, found, plan, reason, run, watched};
 
@@ -125,10 +125,6 @@ fn what_a_service_uses_that_runs_already_and_is_not_seen_is_no_disturbance() {
     assert!(dropped_where(false).starts_with(&[1, 2, 3]));
 }
 
-fn with_cpus(cpus: usize) -> Environment {
-    Environment { cpus, ..Environment::default() }
-}
-
 /// A block of a valid run, with each of its slices changed.
 fn block(change: impl Fn(&mut Slice)) -> Block {
     let (record, _) = run(plan(2), 1, &mut Simulated::new(1, &[0.0, 0.3]));
@@ -141,7 +137,7 @@ fn block(change: impl Fn(&mut Slice)) -> Block {
 fn nothing_that_belongs_to_a_variant_has_a_part_in_the_decision() {
     let machine = MachineUse { throttled_ns: 9_000_000, strangers_cpu_ns: 7_000_000, ..stolen(0.1) };
     let whole = block(|slice| slice.machine = machine.clone());
-    let taken = Taken::of(&whole, true, &with_cpus(2));
+    let taken = Taken::of(&whole, true, 2);
     assert!(taken.by_steal > 0.0 && taken.by_quota > 0.0 && taken.by_others > 0.0, "{taken:?}");
     let failed = block(|slice| {
         slice.machine = machine.clone();
@@ -149,14 +145,14 @@ fn nothing_that_belongs_to_a_variant_has_a_part_in_the_decision() {
         (slice.counts.timed_out, slice.counts.latency) = (slice.counts.sent, stats::Latencies::new());
         slice.services.clear();
     });
-    assert_eq!(Taken::of(&failed, true, &with_cpus(2)), taken);
+    assert_eq!(Taken::of(&failed, true, 2), taken);
     let mut swapped = whole.clone();
     for trial in &mut swapped.trials {
         let other = 1 - trial.variant();
         trial.started.variant = other;
         trial.slices.iter_mut().for_each(|slice| slice.variant = other);
     }
-    assert_eq!(Taken::of(&swapped, true, &with_cpus(2)), taken);
+    assert_eq!(Taken::of(&swapped, true, 2), taken);
 }
 
 #[test]
@@ -167,7 +163,7 @@ fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
             let length_ns = (slice.counts.window_ns + slice.counts.drain_ns) * if turns { 2 } else { 1 };
             slice.machine = use_(length_ns);
         });
-        Taken::of(&block, turns, &with_cpus(cpus)).why()
+        Taken::of(&block, turns, cpus).why()
     };
     let others = |ns: u64| MachineUse { strangers_cpu_ns: ns, ..MachineUse::default() };
     let held = |ns: u64| MachineUse { throttled_ns: ns, ..MachineUse::default() };
@@ -185,26 +181,5 @@ fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
     // In this environment only the generator is pinned, to one of them.
     assert_eq!(of(true, 0, others), Some("other processes used 100 % of the processors' time".to_owned()));
     let empty = Block { trials: Vec::new(), ..block(|_| ()) };
-    assert_eq!(Taken::of(&empty, true, &with_cpus(2)), Taken::default());
-}
-
-#[test]
-fn what_is_taken_on_any_machine_that_services_run_on_counts_as_of_that_machine() {
-    let there = || Environment { cpus: 8, ..Environment::default() };
-    let machines = Environment { hosts: [("ssh://h".to_owned(), there())].into(), ..with_cpus(2) };
-    let taken = |use_: fn(u64) -> MachineUse| {
-        let block = block(|slice| {
-            let of_there = use_(2 * (slice.counts.window_ns + slice.counts.drain_ns));
-            slice.machine.hosts.insert("ssh://h".to_owned(), of_there);
-        });
-        Taken::of(&block, true, &machines).why()
-    };
-    let host = Some("CPU steal was 30 %".to_owned());
-    assert_eq!(taken(|_| stolen(0.3)), host);
-    // Half of this machine's processors, and an eighth of the others'.
-    assert_eq!(taken(|ns| MachineUse { strangers_cpu_ns: ns, ..stolen(0.0) }), None);
-    let quarter = Some("other processes used 25 % of the processors' time".to_owned());
-    assert_eq!(taken(|ns| MachineUse { strangers_cpu_ns: 2 * ns, ..stolen(0.0) }), quarter);
-    let quota = taken(|ns| MachineUse { throttled_ns: ns / 2, ..stolen(0.0) });
-    assert_eq!(quota, Some("a quota of CPU time held the run back for 50 % of the time".to_owned()));
+    assert_eq!(Taken::of(&empty, true, 2), Taken::default());
 }

@@ -1,4 +1,4 @@
-//! What a service is: a command that is started here or on a host, a URL where one runs already, a Service of a cluster.
+//! What a service is: a command that is started, a URL where one runs already, a Service of a cluster.
 //!
 //! Types of the plan, kept as JSON in the record; what is allowed is judged where they are made.
 
@@ -15,7 +15,7 @@ use smart_default::SmartDefault;
 use super::{Plan, Request, Variant};
 use crate::Url;
 use crate::placeholder::{Placeholder, placeholders, template_placeholders};
-use ::model::{ServiceStarted, distinct, grouped};
+use ::model::ServiceStarted;
 
 /// What answers requests, or is needed by what does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub enum Source {
         /// Where, and below which path.
         url: Url,
     },
-    /// It is started, here or on a host. The last one: anything else in JSON is this.
+    /// It is started. The last one: anything else in JSON is this.
     Command(Command),
 }
 
@@ -58,14 +58,10 @@ pub enum Source {
 pub struct Command {
     /// Program and arguments, with placeholders such as `{port}` not yet filled in.
     pub command: Vec<String>,
-    /// Absolute path of the working directory; of a service elsewhere one of its host, where `~/` at the beginning is the home of whoever
-    /// logs in.
+    /// Absolute path of the working directory.
     #[default("/".into())]
     pub directory: PathBuf,
-    /// The machine that it runs on, as `ssh://user@host:port`; `None` is this one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-    /// The address that it listens on; `None` is loopback, or where whoever asks for it gets to it.
+    /// The address that it was seen to listen on in this run; `None` before that, and where it listens on the address that it was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
     /// The container that is started in place of a program.
@@ -228,7 +224,7 @@ pub enum Ready {
 
 /// The response by which a service that names no `ready` path counts as ready, be it started or running already. A status of 500 or more
 /// means that it is still starting, unless the experiment expects it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadyResponse {
     /// A path of the load, requested if `/` responds with 500 or more.
     pub path: String,
@@ -339,16 +335,6 @@ impl Service {
         }
     }
 
-    /// The machine that it is started on, where that is another one.
-    pub fn host(&self) -> Option<&str> {
-        self.command()?.host.as_deref()
-    }
-
-    /// Whether it is a process of this machine that the experiment starts.
-    pub fn is_here(&self) -> bool {
-        self.command().is_some_and(|command| command.host.is_none())
-    }
-
     /// Whether its processes may be seen, so that there are figures of what they use: not in a cluster, nor behind a URL of another
     /// machine.
     pub fn may_be_seen(&self) -> bool {
@@ -395,7 +381,6 @@ impl Command {
             env,
             templates,
             directory: _,
-            host: _,
             address: _,
             // An image and a file are names.
             container: _,
@@ -466,37 +451,11 @@ impl Variant {
     pub fn runs_already(&self) -> bool {
         self.entry_service().is_some_and(|entry| entry.command().is_none())
     }
-
-    /// Whether this service is asked for something from another machine: by the generator, which is here, or by a service that needs it.
-    pub fn is_asked_from_elsewhere(&self, service: &Service) -> bool {
-        let needs_it = |other: &Service| other.needs.contains(&service.name);
-        let by_generator = service.name == self.entry && service.host().is_some();
-        by_generator || self.services.iter().any(|other| needs_it(other) && other.host() != service.host())
-    }
 }
 
 impl Plan {
-    fn services(&self) -> impl Iterator<Item = &Service> {
-        self.variants.iter().flat_map(|variant| &variant.services)
-    }
-
     /// Whether any variant loads what runs already.
     pub fn loads_running(&self) -> bool {
         self.variants.iter().any(Variant::runs_already)
-    }
-
-    /// The hosts that services are started on, each with all its services of all variants, every one that differs from the others once.
-    pub fn hosts(&self) -> BTreeMap<&str, Vec<&Service>> {
-        let services = distinct(self.services()).into_iter();
-        grouped(services.filter_map(|service| Some((service.host()?, service)))).into_iter().collect()
-    }
-
-    /// Whether a host's own address is wanted: for services there that others ask for, and that are not told where to listen.
-    pub fn wants_address_of(&self, host: &str) -> bool {
-        let there = |command: &Command| command.host.as_deref() == Some(host) && command.address.is_none();
-        let wants = |of: &Variant, service: &Service| {
-            service.command().is_some_and(there) && of.is_asked_from_elsewhere(service)
-        };
-        self.variants.iter().any(|of| of.services.iter().any(|service| wants(of, service)))
     }
 }

@@ -201,7 +201,6 @@ fn full() -> serde_json::Value {
     plan["tune"] = json!({ "try": ["A=1"], "only": ["x"], "without": ["y"], "keep": ["memory < +20%"] });
     let variant = &mut plan["variants"][0];
     variant["load"]["tls"] = json!({ "ca": "/ca", "server_name": "h", "cert": "/c", "key": "/k" });
-    variant["services"][0]["host"] = json!("ssh://h");
     variant["services"][0]["container"] = json!({ "image": "shop:1" });
     variant["services"][0]["needs"] = json!(["db"]);
     let request = &mut variant["load"]["requests"][0];
@@ -216,8 +215,7 @@ fn each_text_of_a_plan_is_masked_or_a_name() {
     // Names by which things are found, paths, and sentences of ours; of `headers` the names alone.
     const NAMES: &str = "/name /factors/name /factors/levels /comparisons/label /aa/label /gate/of \
         /variants/name /variants/levels/node_env /variants/levels/way /variants/entry \
-        /variants/services/name /variants/services/directory /variants/services/host \
-        /variants/services/container/image /variants/services/needs \
+        /variants/services/name /variants/services/directory /variants/services/container/image /variants/services/needs \
         /variants/load/requests/name /variants/load/requests/method /variants/load/requests/headers \
         /variants/load/requests/body_file /variants/load/requests/values /variants/load/requests/capture \
         /variants/load/requests/capture/header \

@@ -1,11 +1,9 @@
-//! Services that are not processes of this machine: containers, services on other machines, and running
-//! services. Checks which settings they permit, what can be measured, and whether other services can reach
-//! them.
+//! Services that are not processes of this machine: containers and running services. Checks which settings they
+//! permit, and what can be measured.
 //!
-//! It does not contact engines, other machines or clusters.
+//! It does not contact engines or clusters.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use crate::check::{clipped, shown_key};
 use crate::file::{self, Settings};
@@ -14,7 +12,7 @@ use crate::model::{
     Command, Container, ContainerOf, Deployed, Design, Metric, Ready, Service, ServicePort, Source, Variant,
 };
 use crate::problem::Site;
-use crate::text_form::{Host, RequestPath};
+use crate::text_form::RequestPath;
 
 /// Label for keys that a running service does not permit.
 const TOGETHER: &str = "not together with a service that runs already";
@@ -41,8 +39,7 @@ pub(super) fn judge(site: &mut Site<'_>, name: &str, service: &file::Service) ->
         ("port", "kubernetes") => {
             "the Service's port stands beside its name: kubernetes = { service = \"shop\", port = 80 }"
         }
-        ("port" | "host" | "address", "url") => "the URL says where it is found; leave this out",
-        ("host" | "address", _) => "the cluster says where it is found; leave this out",
+        ("port", "url") => "the URL says where it is found; leave this out",
         ("needs", _) => "what it needs runs already, too; leave this out",
         _ => &started,
     });
@@ -86,7 +83,6 @@ fn judge_container(site: &mut Site<'_>, name: &str, service: &file::Service) {
     let keys = ["ready", "ready_timeout", "stop_timeout", "env", "port", "needs"];
     report_others(site, (name, own), &keys, &why, &|key| match key {
         "command" if own == "container" => "what stands behind the image is `container.args`",
-        "host" | "address" => "containers run on this machine alone",
         "compose" => "a service is one container or one project",
         _ => "leave this out: what runs in a container is said by its image",
     });
@@ -122,29 +118,6 @@ pub(super) fn container(site: &mut Site<'_>, name: &str, service: &file::Service
     Some(Container { of, port: *port, engine: *engine })
 }
 
-/// The working directory on `host`: absolute, or below the home.
-pub(super) fn directory(site: &mut Site<'_>, name: &str, service: &file::Service, host: &Host) -> PathBuf {
-    let written = &service.directory;
-    if written == "~" || written.starts_with("~/") || written.starts_with('/') {
-        return written.into();
-    }
-    let is_there = site.tree.entry(&["services", name, "directory"]).is_some();
-    if is_there || site.source.complete {
-        let (key, message) = match is_there {
-            true => (
-                "directory",
-                format!("`services.{name}.directory`: `{}` says nothing on {}", clipped(written), host.0),
-            ),
-            false => ("host", format!("service `{name}` has no `directory` on {}", host.0)),
-        };
-        let label = "expected an absolute path, or one below the home: ~/shop";
-        site.at(&["services", name, key], message, label).hint(
-            "the folder of this file is not there; give `directory` the place of the service's code on that host",
-        );
-    }
-    written.into()
-}
-
 fn judge_deployed(site: &mut Site<'_>, name: &str, deployed: &Deployed) {
     judge_label(site, name, "namespace", deployed.namespace.as_deref());
     judge_label(site, name, "service", Some(deployed.service.as_str()).filter(|service| !service.is_empty()));
@@ -175,60 +148,25 @@ fn judge_label(site: &mut Site<'_>, name: &str, key: &str, word: Option<&str>) {
     }
 }
 
-/// Reports services of a variant that cannot be reached from the machine of their clients.
-pub(super) fn report_out_of_reach(
-    site: &mut Site<'_>,
-    settings: &Settings,
-    entry: &str,
-    started: &[Service],
-) {
-    if settings.load.network.is_some() {
-        report_link(site, entry, started);
-    }
-    for service in started {
-        let Some(from) = asked_from(service, entry, started) else { continue };
-        let (name, address) = (&service.name, service.command().and_then(|command| command.address));
-        if service.is_here() && address.is_none() && site.source.complete {
-            let message = format!("service `{name}` runs here, and {from} cannot get to it at 127.0.0.1");
-            site.at_key(&["services", name], message, "expected a key `address`").hint(
-                "the address of this machine at which others find it, and that it listens on: {address}",
-            );
-        } else if address.is_some_and(|address| address.is_loopback()) {
-            let message =
-                format!("`services.{name}.address` is its own machine's alone, and {from} asks for it");
-            let label = "expected an address that others can connect to";
-            site.at(&["services", name, "address"], message, label);
-        }
-    }
-}
-
-/// Describes which client on another machine uses a service.
-fn asked_from(service: &Service, entry: &str, started: &[Service]) -> Option<String> {
-    let needs_it = |other: &&Service| other.needs.contains(&service.name) && other.host() != service.host();
-    match started.iter().find(needs_it).map(|other| (&other.name, other.host())) {
-        Some((name, Some(host))) => Some(format!("`{name}` on {host}")),
-        Some((name, None)) => Some(format!("`{name}`, which runs here,")),
-        None => (service.name == entry && service.host().is_some()).then(|| "the load generator".to_owned()),
-    }
-}
-
 /// Reports conflicts with a link within this machine.
-fn report_link(site: &mut Site<'_>, entry: &str, started: &[Service]) {
-    const LEAVE: &str = "leave it out: there is a real network between the two";
+pub(super) fn report_link(site: &mut Site<'_>, settings: &Settings, started: &[Service]) {
+    if settings.load.network.is_none() {
+        return;
+    }
     for service in started {
         let (is, what, hint) = match &service.source {
-            Source::Command(Command { host: Some(host), .. }) => {
-                (format!("runs on {host}"), "services on other machines", LEAVE)
-            }
             Source::Command(Command { container: Some(_), .. }) => {
                 let hint = "leave it out: a container has a network of its engine's";
-                ("is a container".to_owned(), "a container", hint)
+                ("is a container", "a container", hint)
             }
             Source::Command(_) => continue,
-            Source::Deployed { .. } => ("runs in a cluster".to_owned(), "`kubernetes`", LEAVE),
+            Source::Deployed { .. } => {
+                let hint = "leave it out: there is a real network between the two";
+                ("runs in a cluster", "`kubernetes`", hint)
+            }
             Source::Url { .. } => {
                 let hint = "leave it out; tc(8) can limit the way to a service that runs already";
-                ("runs already".to_owned(), "`url`", hint)
+                ("runs already", "`url`", hint)
             }
         };
         let name = &service.name;
@@ -236,15 +174,6 @@ fn report_link(site: &mut Site<'_>, entry: &str, started: &[Service]) {
             "`load.network` makes a link to what is started on this machine, and service `{name}` {is}"
         );
         site.at(&["load", "network"], message, &format!("not together with {what}")).hint(hint);
-    }
-    let told = |service: &Service| {
-        service.name == entry && service.command().is_some_and(|one| one.address.is_some())
-    };
-    if started.iter().any(told) {
-        let message =
-            format!("`services.{entry}.address` and `load.network` both say where `{entry}` listens");
-        site.at(&["services", entry, "address"], message, "not together with a link")
-            .hint("leave `address` out: on a link {address} is that of its other end");
     }
 }
 
@@ -258,8 +187,6 @@ pub(super) fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service)
         // Rejected by `judge`.
         command: _,
         directory: _,
-        host: _,
-        address: _,
         container: _,
         compose: _,
         stop_timeout: _,

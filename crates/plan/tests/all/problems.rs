@@ -88,8 +88,7 @@ fn each_bad_line_is_explained() {
         "env.A = \"{workers}\"\ntemplates = { \"missing.conf\" = \"missing.tmpl\", \"folder.conf\" = \".\" }",
         "env.A = \"{prepare.silnt}\"\n[prepare.silent]\ncommand = [\"make\"]\ntimeout = \"500ms\"\ninputs = [\"no-such-file\"]",
         "env.A = \"{prepare.zips}\"\n[prepare.zips]\ncommand = [\"make\", \"{output}\"]\n[factors.data]\na = { prepare.zips.timeout = \"1m\" }\nb = { api.env.X = 1 }",
-        "host = \"bench-1\"\naddress = \"bench-1:80\"",
-        "host = \"ssh://-oProxyCommand=x\"\naddress = \"0.0.0.0\"",
+        "host = \"ssh://bench-1\"",
         "[load]\nrequests = [{ name = \"ping\", path = \"/ping\" }, { name = \"auth\", path = \"/auth\" }]\n[factors.routes]\nboth = {}\ncrypto = { load.requests = [{ name = \"auth\", path = \"/auth\" }, { name = \"auth2\", path = \"/auth2\" }] }\n[design]\nmetric = [\"p99\", \"p50\"]\nendpoint = \"ping\"",
     ];
     insta::assert_snapshot!(told.map(|lines| format!("{lines}\n{}\n", said_of(lines))).concat());

@@ -17,8 +17,8 @@ use model::{Counts, Generator, GeneratorPart, GeneratorUse, Windows};
 use crate::Channel;
 use crate::generators::ClockOffset;
 use crate::protocol::{
-    Connection, Failed, GeneratorRequest, GeneratorResponse, Heartbeat, Message, QUEUE_MAX, Request,
-    Response, VERSION, other_version,
+    Connection, GeneratorRequest, GeneratorResponse, Heartbeat, Message, QUEUE_MAX, Request, Response,
+    VERSION, other_version,
 };
 
 /// Pings for an offset, one after the other.
@@ -463,7 +463,7 @@ impl Member {
     /// What came from it, if that is a response and not its end.
     pub fn take(&mut self, came: io::Result<Option<Response>>, waited: bool) -> Option<Response> {
         let why = match came {
-            Ok(Some(Response::Failed(Failed { error, .. }))) => {
+            Ok(Some(Response::Failed(error))) => {
                 self.connection.end();
                 self.lose(format!(": {error}"), true);
                 return None;

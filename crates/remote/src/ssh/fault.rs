@@ -64,7 +64,7 @@ pub(super) fn of_try(to: &Destination, file: &str, status: &str, lines: &[String
         )
     } else if said("GLIBC") || said("error while loading shared libraries") || status == "127" {
         error.help(
-            "its libraries are too old or others: name a program that needs none (`generators.program`, or --program), from a release or `make dist`",
+            "its libraries are too old or others: name a program that needs none (`generators.program`), from a release or `make dist`",
         )
     } else {
         error

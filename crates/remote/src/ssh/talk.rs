@@ -53,22 +53,18 @@ pub(super) struct Talk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Login,
-    Question,
     Folder,
     Copy,
     Try,
-    Removal,
 }
 
 impl Step {
     fn words(self) -> &'static str {
         match self {
             Step::Login => "at the login",
-            Step::Question => "at a question",
             Step::Folder => "before the program was copied",
             Step::Copy => "while the program was copied",
             Step::Try => "when the program was tried",
-            Step::Removal => "while programs were removed",
         }
     }
 

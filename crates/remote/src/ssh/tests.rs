@@ -62,17 +62,12 @@ fn what_is_told_is_understood_also_from_odd_systems() {
     let facts = of(&[
         ("system", "Linux"),
         ("machine", std::env::consts::ARCH),
-        ("processors", "8"),
         ("room", "Filesystem 1024-blocks Used Available Capacity Mounted on"),
         ("room", "tmpfs 1024 1000 24 98% /mnt/a 5% b"),
-        ("program", "damaged"),
-        ("other", "17 /home/me/.cache/proofload/bin/proofload-01 and more"),
-        ("other", "nonsense"),
+        ("program", "absent"),
         ("something", "from a later version"),
     ]);
-    assert_eq!((facts.processors, facts.state), (Some(8), State::Damaged));
-    assert_eq!(facts.others.len(), 1);
-    assert_eq!(facts.others[0].path, "/home/me/.cache/proofload/bin/proofload-01 and more");
+    assert!(!facts.is_program_there && of(&[("program", "there")]).is_program_there);
     let (own, to) = (Program::own().unwrap(), Destination("h".into()));
     assert!(facts.fits(&to, &own).is_ok());
     let unknown = of(&[("room", "overlay - - - - /")]);
@@ -88,12 +83,4 @@ fn a_full_disk_is_told_with_what_df_says() {
     assert!(!facts.has_room(&own));
     let said = facts.full(&Destination("h".into()), &own).to_string();
     assert!(said.contains("in /a/.cache: ") && said.contains("df: tmpfs 1024 1024 0 100% /root"), "{said}");
-}
-
-#[test]
-fn the_name_is_the_one_that_the_configuration_gives() {
-    let settings = "host bench-1\nuser me\nhostname 10.0.0.7\nport 22\nhostkeyalias x\n";
-    assert_eq!(host_name(settings).as_deref(), Some("10.0.0.7"));
-    assert_eq!(host_name("hostname [fd00::1]\n").as_deref(), Some("fd00::1"));
-    assert_eq!(host_name("user me\n"), None);
 }

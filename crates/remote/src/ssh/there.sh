@@ -1,4 +1,4 @@
-# What another machine's shell does for a Proofload elsewhere: tells what is here, takes a program in, starts it, takes it away.
+# What another machine's shell does for a Proofload elsewhere: tells what is here, takes a program in, starts it.
 #
 # It comes over stdin, after assignments of mark, name and sum (talk.rs). Then orders come there, a line each, and what it says goes to
 # stdout with $mark before each line, so that it is told apart from what a shell's start files print. Nothing here may read stdin but for
@@ -31,8 +31,6 @@ sum_of() {
     printf '%s' "${found%% *}"
 }
 
-processors() { nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || grep -c '^processor' /proc/cpuinfo; }
-
 # What the file system has room for on which the program is, or will be.
 room() {
     at=$folder
@@ -44,27 +42,15 @@ room() {
 }
 
 look() {
-    say "time $(date +%s)"
     say "system $(uname -s)"
     say "machine $(uname -m)"
-    say "kernel $(uname -r)"
-    say "host $(uname -n)"
     say "user $(id -un)"
-    say "processors $(processors)"
     say "folder $folder"
     room
-    if [ ! -e "$file" ]; then
-        say "program absent"
-    elif [ "$(sum_of "$file")" = "$sum" ]; then
+    # A damaged one is copied anew.
+    if [ -e "$file" ] && [ "$(sum_of "$file")" = "$sum" ]; then
         say "program there"
-    else
-        say "program damaged"
     fi
-    for other in "$folder"/proofload-* "$folder"/.proofload-*; do
-        if [ -f "$other" ] && [ "$other" != "$file" ]; then
-            say "other $(wc -c <"$other") $other"
-        fi
-    done
     say "done look"
 }
 
@@ -95,38 +81,11 @@ attempt() {
     say "done attempt $status"
 }
 
-# One that runs stays: its process may want to start it again.
-remove() {
-    used=$(ls -l /proc/[0-9]*/exe 2>/dev/null)
-    for one in "$folder"/proofload-* "$folder"/.proofload-*; do
-        [ -f "$one" ] || continue
-        case "$used
-" in
-            *" -> $one
-"*)
-                say "kept $(wc -c <"$one") $one"
-                continue
-                ;;
-        esac
-        size=$(wc -c <"$one")
-        if words=$(plainly rm -f "$one" 2>&1); then
-            say "removed $size $one"
-        else
-            printf '%s\n' "$words" | tell words
-            say "kept $size $one"
-        fi
-    done
-    rmdir "$folder" "${folder%/bin}" 2>/dev/null
-    say "done remove"
-}
-
 look
 while IFS= read -r order; do
     case $order in
-        echo) say "done echo" ;;
         put\ *) put "${order#put }" ;;
         attempt) attempt ;;
-        remove) remove ;;
         run\ *)
             eval "set -- ${order#run }"
             exec "$file" "$@"

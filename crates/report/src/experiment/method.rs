@@ -43,16 +43,13 @@ fn against_line(record: &Record) -> Option<String> {
     Some(parts.collect::<Vec<_>>().join("; "))
 }
 
-/// The machines, and the folder of the record.
+/// On which machine, and where it is kept.
 pub(super) fn place(record: &Record) -> Vec<Line> {
     let environment = &record.header.environment;
-    let here = [Line::new("machine", machine_line(environment))];
-    let there = environment.hosts.iter().map(|(host, machine)| {
-        Line::new("machine", format!("{host}, for services: {}", machine_line(machine)))
-    });
+    let machine = [Line::new("machine", machine_line(environment))];
     let deployed = record.deployed().into_iter().map(|one| Line::new("service", deployed_line(one)));
     let kept = [Line::new("record", record.directory.display().to_string())];
-    here.into_iter().chain(there).chain(deployed).chain(kept).collect()
+    machine.into_iter().chain(deployed).chain(kept).collect()
 }
 
 /// A running service in its state at the start: `kubernetes://prod/shop at 10.84.0.7:80: 2 pods ready on n1,
@@ -220,8 +217,8 @@ pub(crate) fn machine_line(environment: &Environment) -> String {
 /// are not pinned.
 pub(super) fn cores_short(record: &Record) -> Option<String> {
     let trial = record.complete_trials().next()?;
-    let here = trial.started.services.iter().filter(|service| service.host.is_none());
-    let cpus = model::distinct(here.flat_map(|service| service.cpus.iter().copied())).len();
+    let cpus = trial.started.services.iter().flat_map(|service| service.cpus.iter().copied());
+    let cpus = model::distinct(cpus).len();
     let machine = many(record.header.environment.cpus as u64, "core");
     match cpus {
         0 => None,

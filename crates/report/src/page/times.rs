@@ -246,7 +246,7 @@ fn points_of(slice: &Slice, (at_s, lasts_s): (f64, f64), is_open_loop: bool) -> 
         failed: slice.counts.failed(),
         cores: cores(slice),
         rss_bytes: slice.services.iter().map(|service| service.rss_bytes).sum(),
-        steal_share: slice.machine.steal_share_max(),
+        steal_share: slice.machine.steal_share,
     };
     let window_s = slice.counts.window_ns as f64 / 1e9;
     let parts = slice.counts.successful_per_100_ms.len();

@@ -1,8 +1,6 @@
-//! Test environment: a folder, services with a mark of the test, and a check for remaining processes at the
-//! end.
+//! Where a test plays: a folder, services with a mark of the test's own, and a look behind the curtain at the end.
 //!
-//! The check uses nothing of the crate, which it verifies. The tests of services on other machines use it,
-//! too.
+//! The look uses nothing of the crate: what it is to prove cannot be the proof.
 
 use std::collections::BTreeMap;
 use std::fs;

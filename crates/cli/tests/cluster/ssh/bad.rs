@@ -84,13 +84,13 @@ fn a_disk_that_cannot_have_the_program_is_told_and_nothing_is_left_on_it() {
     hosts.on(1, &format!("umount /root/.cache && mount -t tmpfs -o size={size}k none /root/.cache"));
     let others_write = || hosts.on(1, "dd if=/dev/zero of=/root/.cache/other bs=1M count=1 2>/dev/null");
     let error = hosts.within(|| {
-        let begun = &mut |copied: Copied<'_>| {
+        let begun = &mut |copied: Copied| {
             if copied.bytes < copied.of / 2 && !hosts.path("told").exists() {
                 fs::write(hosts.path("told"), "").expect("it is ours");
                 others_write();
             }
         };
-        ssh::open_watched("h1", &program, &["remote-agent"], begun).expect_err("there is no room")
+        ssh::open("h1", &program, &["remote-agent"], begun).expect_err("there is no room")
     });
     says(&error.to_string(), &[no_room]);
     hosts.on(1, "test -z \"$(ls -A /root/.cache/proofload/bin)\" && umount /root/.cache");

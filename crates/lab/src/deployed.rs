@@ -1,85 +1,17 @@
-//! Resources of a plan that no trial starts: other machines on which its services run, and running Services
-//! of clusters. Each is connected once, for the whole run, before anything is started.
+//! Running Services of clusters that a plan loads. Each is found once, for the whole run, before anything is started.
 //!
-//! It communicates with the agents on those machines. The caller provides the connections. Services are found
-//! and checked. Their pods are observed in each trial, and judged by the checks of the record.
+//! Services are found and checked. Their pods are observed in each trial, and judged by the checks of the record.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
 use plan::{Plan, Variant};
-use record::Environment;
 use remote::kubernetes::Deployed;
-use remote::services::RemoteHost;
-use remote::{Blame, Channel, Error};
-
-/// Stdin and stdout of a `proofload remote-agent`, and the address at which other machines reach it, if
-/// [`Plan::wants_address_of`] requires it.
-pub type Reached = (Channel, Option<IpAddr>);
-
-/// Every `proofload remote-agent` on another machine, by host. None by default. Processes that are left there
-/// end on drop.
-#[derive(Debug, Default)]
-pub struct RemoteHosts {
-    machines: BTreeMap<String, Machine>,
-}
-
-/// One such machine.
-#[derive(Debug)]
-pub(crate) struct Machine {
-    pub host: Arc<RemoteHost>,
-    /// Address on which services listen that other machines use.
-    pub address: Option<IpAddr>,
-}
-
-impl RemoteHosts {
-    /// Connects every host of a plan, and checks that its services can be started there. `reach` connects the
-    /// agent of a host.
-    ///
-    /// # Errors
-    /// The first host that cannot be used, and the reason.
-    pub fn open(
-        plan: &Plan,
-        reach: &mut dyn FnMut(&str) -> Result<Reached, Error>,
-    ) -> Result<RemoteHosts, Error> {
-        let mut machines = BTreeMap::new();
-        for (host, services) in plan.hosts() {
-            let (channel, address) = reach(host)?;
-            let channel = Channel { name: host.to_owned(), ..channel };
-            let there = Arc::new(RemoteHost::open(channel, &services)?);
-            machines.insert(host.to_owned(), Machine { host: there, address });
-        }
-        Ok(RemoteHosts { machines })
-    }
-
-    /// Descriptions of the machines for the record.
-    pub fn environments(&self) -> BTreeMap<String, Environment> {
-        let about = |machine: &Machine| serde_json::from_value(machine.host.begun.about.clone());
-        // A machine with an unknown description still equals itself.
-        let each = self.machines.iter();
-        each.map(|(host, machine)| (host.clone(), about(machine).unwrap_or_default())).collect()
-    }
-
-    /// Remains of killed runs that were ended on them now: host, command and number.
-    pub fn ended(&self) -> Vec<(String, String)> {
-        let of = |(host, machine): (&String, &Machine)| -> Vec<(String, String)> {
-            machine.host.begun.ended.iter().map(|process| (host.clone(), process.clone())).collect()
-        };
-        self.machines.iter().flat_map(of).collect()
-    }
-
-    /// The machine of a host. `None` if it is not connected.
-    pub(crate) fn at(&self, host: &str) -> Option<&Machine> {
-        self.machines.get(host)
-    }
-}
-
-// Running services.
+use remote::{Blame, Error};
 
 /// Timeout of a connection from this machine to a remote address.
-pub(crate) const REACH_PATIENCE: Duration = Duration::from_secs(5);
+const REACH_PATIENCE: Duration = Duration::from_secs(5);
 
 /// All running Services that a plan loads. None by default.
 #[derive(Debug, Default)]
