@@ -42,6 +42,10 @@ const NAMES: &str = "AUTHORIZATION COOKIE TOKEN SECRET PASSWORD PASSWD PASSPHRAS
     ACCESS_KEY PRIVATE_KEY CREDENTIAL SESSION_ID REQUIREPASS";
 /// Endings of names that say where a secret lies, and not what it is.
 const PLACES: [&str; 3] = ["_FILE", "_PATH", "_DIR"];
+/// A name whose value is a secret, after the way of authorization that it may begin with.
+const ANY_SECRET: &str = "AUTHORIZATION";
+/// A value like no other, with which the places of secrets are found.
+const PROBE: &str = "Pr0bedPr0bedPr0bed";
 /// What the placeholders begin with.
 const ENV: &str = "env.";
 const FILE: &str = "file.";
@@ -115,20 +119,24 @@ impl Secrets {
     /// What cannot be had, in words, each once; a plan whose file was checked has none.
     pub fn of(plan: &Plan, folder: &Path) -> Result<Secrets, Vec<String>> {
         let (mut values, mut found, mut problems) = (BTreeMap::new(), Found::default(), BTreeSet::new());
+        let mut behind_names = BTreeSet::new();
         visit_plan(&mut plan.clone(), &mut |field, text| {
             found.typed(field, text);
-            for name in named(text) {
-                match value(&name, folder) {
-                    Some(Ok(value)) => _ = values.insert(name, value),
+            for Placeholder { name, range } in named(text) {
+                match value(name, folder) {
+                    Some(Ok(value)) => _ = values.insert(name.to_owned(), value),
                     Some(Err(reason)) => _ = problems.insert(reason),
                     None => {}
+                }
+                if !behind_names.contains(name) && is_in_secret(field, text, &range) {
+                    behind_names.insert(name.to_owned());
                 }
             }
         });
         if !problems.is_empty() {
             return Err(problems.into_iter().collect());
         }
-        values.iter().for_each(|(name, value)| found.placed(name, value));
+        values.iter().for_each(|(name, value)| found.placed(name, value, behind_names.contains(name)));
         Ok(Secrets { values, sought: Sought::new(found.hidden(&structure(plan))) })
     }
 
@@ -140,7 +148,7 @@ impl Secrets {
 
     /// What the placeholders of these texts stand for, by their names.
     fn asked_by<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
-        let names = texts.into_iter().flat_map(named);
+        let names = texts.into_iter().flat_map(named).map(|found| found.name.to_owned());
         names.filter_map(|name| Some((name.clone(), self.values.get(&name)?.clone()))).collect()
     }
 
@@ -259,9 +267,14 @@ impl Found {
         }
     }
 
-    /// Takes in the value of a placeholder, and those that it has in it.
-    fn placed(&mut self, name: &str, value: &str) {
-        let parts = secret_parts(Field::Text, value).into_iter().flat_map(|part| forms::values(&value[part]));
+    /// Takes in the value of a placeholder, and those that it has in it: all that a typed value would have where the placeholder stands
+    /// behind the name of a secret.
+    fn placed(&mut self, name: &str, value: &str, is_behind_name: bool) {
+        let mut parts = secret_parts(Field::Text, value);
+        if is_behind_name {
+            parts.extend(secret_parts(Field::Of(ANY_SECRET), value));
+        }
+        let parts = parts.into_iter().flat_map(|part| forms::values(&value[part]));
         let all = forms::decoded(value).into_iter().chain(parts);
         self.0.extend(all.map(|value| (format!("{{{name}}}"), value, true)));
     }
@@ -307,10 +320,10 @@ fn strings_of(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The names of all placeholders of secrets in a text.
-fn named(text: &str) -> Vec<String> {
+/// All placeholders of secrets in a text.
+fn named(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
     let all = placeholders(text).into_iter().chain(template_placeholders(text));
-    all.map(|found| found.name.to_owned()).filter(|name| is_placeholder(name)).collect()
+    all.filter(|found| is_placeholder(found.name))
 }
 
 /// Whether a placeholder of this name stands for a secret.
@@ -395,6 +408,13 @@ pub fn quotable(text: &str) -> String {
     let masked = masked(None, text);
     let mark = |range: Range<usize>| (range.clone(), key::mark(&masked[range]));
     spliced(&masked, loose_parts(&masked).into_iter().map(mark))
+}
+
+/// Whether what stands at this place of a text is a secret or a part of one.
+pub(crate) fn is_in_secret(field: Field<'_>, text: &str, place: &Range<usize>) -> bool {
+    let probed = spliced(text, [(place.clone(), PROBE.to_owned())].into_iter());
+    let probe = place.start..place.start + PROBE.len();
+    secret_parts(field, &probed).iter().any(|part| part.start < probe.end && probe.start < part.end)
 }
 
 fn mask_parts(field: Field<'_>, text: &str) -> String {

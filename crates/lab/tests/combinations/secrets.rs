@@ -125,6 +125,12 @@ const CONTEXTS: &[(&str, &str)] = &[
     ),
     ("placeholder in a body", "load.method = \"POST\"\nload.body = \"{file.secret.txt}\""),
     ("placeholder in a header", "# @H@\nload.headers = { X-Api-Key = \"{file.secret.txt}\" }"),
+    ("placeholder with its scheme", r#"load.headers = { Authorization = "{file.bearer.txt}" }"#),
+    ("placeholder of cookies", r#"load.headers = { Cookie = "{file.cookies.txt}" }"#),
+    (
+        "placeholder of cookies in a command",
+        r#"services.api.command = ["node", "s.js", "-H", "Cookie: {file.cookies.txt}"]"#,
+    ),
     ("placeholder of a configuration", r#"services.api.env.CONFIG = "{file.config.json}""#),
 ];
 
@@ -176,8 +182,13 @@ fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for secret in SECRETS {
         let config = filled("{\"db\": {\"host\": \"h\", \"password\": \"@J@\"}}", secret);
-        let files =
-            [("secret.txt", secret.to_owned()), ("tail.txt", "tailtail99".into()), ("config.json", config)];
+        let files = [
+            ("secret.txt", secret.to_owned()),
+            ("bearer.txt", format!("Bearer {secret}")),
+            ("cookies.txt", format!("sid={secret}; theme=dark")),
+            ("tail.txt", "tailtail99".into()),
+            ("config.json", config),
+        ];
         for (name, context) in CONTEXTS {
             let toml = placed(context, secret).map(|table| toml::to_string(&table).expect("TOML"));
             cases.extend(toml.map(|toml| Case { name: (*name).into(), secret, toml, files: files.to_vec() }));

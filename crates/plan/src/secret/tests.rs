@@ -115,6 +115,26 @@ fn a_plan_is_run_with_its_secrets_and_kept_without() {
 }
 
 #[test]
+fn filled_in_values_are_masked_as_typed_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    // `Basic` of `bob:zq7PLANTpw99`.
+    let coded = "Ym9iOnpxN1BMQU5UcHc5OQ==";
+    for (value, field) in [
+        ("Bearer zq7PLANTpw99".to_owned(), "headers = { Authorization = \"{file.value}\" }"),
+        (coded.to_owned(), "headers = { Authorization = \"Basic {file.value}\" }"),
+        (format!("Basic {coded}"), "headers = { authorization = \"{file.value}\" }"),
+        ("theme=dark; sid=zq7PLANTpw99".to_owned(), "headers = { Cookie = \"{file.value}\" }"),
+        ("bob:zq7PLANTpw99".to_owned(), "path = \"/?token={file.value}\""),
+    ] {
+        fs::write(folder.path().join("value"), &value).unwrap();
+        let text = format!("name = \"x\"\n[services.api]\ncommand = [\"node\"]\n[load]\n{field}\n");
+        let secrets = crate::parse(&text, folder.path()).unwrap().secrets;
+        assert_eq!(secrets.hide("tok zq7PLANTpw99 end"), "tok {file.value} end", "{field} with {value}");
+        assert_eq!(secrets.hide("theme=dark"), "theme=dark");
+    }
+}
+
+#[test]
 fn a_file_is_found_from_any_folder_and_a_brace_that_is_written_twice_is_none() {
     let text = "{file.a}{file./b}{{file.c}{env.D}";
     assert_eq!(anchored(text, Path::new("/x")), "{file./x/a}{file./b}{{file.c}{env.D}");
