@@ -34,7 +34,7 @@ use crate::secret::visit::{visit_plan, visit_step, visit_words};
 
 pub(crate) use crate::secret::file::lost;
 pub use crate::secret::file::{has_secrets, veiled};
-pub(crate) use crate::secret::visit::visit_request;
+pub(crate) use crate::secret::visit::{secret_flags, visit_request};
 
 /// Names have such a part whose values are secrets: of variables, flags, header fields, and keys in bodies and queries. In capitals, with `_`
 /// for what stands between words.

@@ -190,6 +190,21 @@ fn problems_say_nothing_of_secrets() {
     assert!(told.iter().all(|one| !one.contains("hunter2")), "{told:?}");
 }
 
+#[test]
+fn placeholders_in_secrets_are_not_named() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("t"), "password: a{{hunter2}}\n").unwrap();
+    let text = "name = \"x\"\n[services.api]\ncommand = [\"node\", \"--token\", \"a{hunter2\"]\n\
+                env = { TOKEN = \"a{hunter2\", B = \"API_KEY=b{hunter2\" }\ntemplates = { \"c\" = \"t\" }\n[load]\npath = \"/\"\n";
+    let problems = crate::parse(text, folder.path()).unwrap_err();
+    let told: Vec<String> = problems.iter().map(|one| format!("{one:?}")).collect();
+    assert!(told.len() == 4 && told.iter().all(|one| one.contains("placeholder in a secret")), "{told:?}");
+    assert!(told.iter().all(|one| !one.contains("hunter2")), "{told:?}");
+    // All else is named.
+    let problems = crate::parse(&text.replace("TOKEN", "A"), folder.path()).unwrap_err();
+    assert!(problems.iter().any(|one| one.message == "unknown placeholder `{hunter2`"), "{problems:?}");
+}
+
 /// Pointers to all texts of a value.
 fn texts(value: &serde_json::Value, at: &str) -> Vec<String> {
     use serde_json::Value;

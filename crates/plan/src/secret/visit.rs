@@ -148,18 +148,24 @@ fn visit_against(against: &mut Against, visit: Visit<'_>) {
     build.iter_mut().for_each(|text| visit(Field::Text, text));
 }
 
-/// A word behind a flag that ends with its name is the flag's value.
 pub(super) fn visit_words(words: &mut [String], visit: Visit<'_>) {
-    let mut before: Option<String> = None;
-    for word in words {
-        let next = flag_name(word).map(str::to_owned);
-        let secret = before.filter(|name| next.is_none() && is_secret_name(name));
-        visit(secret.as_deref().map_or(Field::Word, Field::Of), word);
-        before = next;
+    let flags = secret_flags(words);
+    for (word, flag) in words.iter_mut().zip(&flags) {
+        visit(flag.as_deref().map_or(Field::Word, Field::Of), word);
     }
 }
 
+/// The flag before each word of a command line whose secret the word is: a flag that ends with its name has its value behind it.
+pub(crate) fn secret_flags<W: AsRef<str>>(words: &[W]) -> Vec<Option<String>> {
+    let mut before: Option<String> = None;
+    let flag_before = |word: &W| {
+        let next = flag_name(word.as_ref()).map(str::to_owned);
+        std::mem::replace(&mut before, next.clone()).filter(|name| next.is_none() && is_secret_name(name))
+    };
+    words.iter().map(flag_before).collect()
+}
+
 /// The name of a flag that has its value behind it, in a word of its own.
-pub(super) fn flag_name(word: &str) -> Option<&str> {
+fn flag_name(word: &str) -> Option<&str> {
     word.starts_with('-').then(|| word.trim_start_matches('-')).filter(|name| !name.contains(['=', ' ', ':']))
 }
