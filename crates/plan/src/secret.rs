@@ -262,8 +262,8 @@ impl Found {
             // In a configuration file, words behind a name may be no value.
             let is_word = !typed.contains(|c: char| c.is_ascii_digit() || c.is_ascii_uppercase());
             let is_sought = !(is_word && matches!(field, Field::Template));
-            self.0
-                .extend(forms::values(typed).into_iter().map(|value| (key::mark(&value), value, is_sought)));
+            let values = forms::values(typed).into_iter().chain(encoded_values(typed));
+            self.0.extend(values.map(|value| (key::mark(&value), value, is_sought)));
         }
     }
 
@@ -291,6 +291,15 @@ impl Found {
         };
         self.0.into_iter().flat_map(hidden).collect()
     }
+}
+
+/// The values behind names that are encoded with them.
+fn encoded_values(typed: &str) -> impl Iterator<Item = String> {
+    let decoded = if typed.contains('%') { forms::decoded(typed) } else { BTreeSet::new() };
+    decoded.into_iter().flat_map(|text| {
+        let parts = secret_parts(Field::Sent, &text).into_iter();
+        parts.flat_map(|part| forms::values(&text[part])).collect::<Vec<_>>()
+    })
 }
 
 /// The words of a plan outside of the texts in which secrets may stand: names of services and levels, for example. A weak secret that is

@@ -29,7 +29,8 @@ const SECRETS: [&str; 10] = [
 ];
 
 /// Where a secret is typed: a name and the experiment, with marks for the secret. `@S@` is the secret as it is, `@H@` in one line, `@J@`
-/// within a JSON string, `@U@` in a URL, `@F@` in a form, `@Q@` as a word of a shell, `@X@` in XML, `@Y@` between apostrophes of YAML, `@B@`
+/// within a JSON string, `@U@` in a URL, `@D@` in a URL of a URL, `@P@` within a JSON
+/// string in a URL, `@F@` in a form, `@Q@` as a word of a shell, `@X@` in XML, `@Y@` between apostrophes of YAML, `@B@`
 /// in the lines of a block of it, `@N@` between quotes in one line.
 const CONTEXTS: &[(&str, &str)] = &[
     ("variable", r#"services.api.env.DB_PASSWORD = "@S@""#),
@@ -80,6 +81,11 @@ const CONTEXTS: &[(&str, &str)] = &[
     ("header list", r#"load.headers = { x-token = ["@H@", "b"] }"#),
     ("path", r#"load.path = "/items?a=1&api_key=@U@&b=2""#),
     ("field of a path", r#"load.path = "/items?user%5Bpassword%5D=@U@&tokens[]=@U@&b=2""#),
+    ("JSON in a query", r#"load.path = "/graphql?variables=%7B%22password%22%3A%22@P@%22%7D&b=2""#),
+    ("pair in a query", r#"load.path = "/items?q=%22password%22%3A%22@P@%22""#),
+    ("encoded query", r#"load.path = "/items?next=%2Flogin%3Faccess_token%3D@D@""#),
+    ("encoded name", r#"load.path = "/items?a=1&api%5Fkey=@U@&b=2""#),
+    ("JSON body with an escaped key", "load.method = \"POST\"\nload.body = '{\"pass\\u0077ord\": \"@J@\"}'"),
     ("JSON body", "load.method = \"POST\"\nload.body = '{\"user\": \"u\", \"password\": \"@J@\"}'"),
     (
         "nested JSON body",
@@ -233,12 +239,12 @@ fn fill_value(value: &mut Value, secret: &str) {
 
 fn filled(text: &str, secret: &str) -> String {
     let json = serde_json::to_string(secret).expect("a string");
-    let percent = |plain: &str| -> String {
-        let byte = |byte: u8| match byte.is_ascii_alphanumeric() || plain.as_bytes().contains(&byte) {
+    let percent = |text: &str| -> String {
+        let byte = |byte: u8| match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             true => char::from(byte).to_string(),
             false => format!("%{byte:02X}"),
         };
-        secret.bytes().map(byte).collect()
+        text.bytes().map(byte).collect()
     };
     let shell = format!("'{}'", secret.replace('\'', r"'\''"));
     let xml = secret.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
@@ -249,8 +255,10 @@ fn filled(text: &str, secret: &str) -> String {
         ("@N@", &secret.replace('\\', "\\\\").replace('"', "\\\"")),
         ("@B@", &secret.replace('\n', "\n  ")),
         ("@J@", &json[1..json.len() - 1]),
-        ("@U@", &percent("-._~")),
-        ("@F@", &percent("-._~").replace("%20", "+")),
+        ("@U@", &percent(secret)),
+        ("@D@", &percent(&percent(secret))),
+        ("@P@", &percent(&json[1..json.len() - 1])),
+        ("@F@", &percent(secret).replace("%20", "+")),
         ("@Q@", &shell),
         ("@X@", &xml),
         ("@Y@", &yaml),

@@ -177,7 +177,7 @@ fn in_json(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-fn from_json(text: &str) -> Option<String> {
+pub(super) fn from_json(text: &str) -> Option<String> {
     serde_json::from_str(&format!("\"{text}\"")).ok()
 }
 

@@ -2,9 +2,10 @@
 //! `?token=abc&`, `postgres://user:password@host`.
 //!
 //! One scanner for all texts, for one stands in the other: JSON in a string of JSON in a word for a shell. `value` has what separates name
-//! and value, and where values end; `quote`, `xml` and `lines` have the grammars in which that is more than a character. In doubt more of a
-//! text is taken than less.
+//! and value, and where values end; `quote`, `xml` and `lines` have the grammars in which that is more than a character, and `encoded`
+//! decodes. In doubt more of a text is taken than less.
 
+mod encoded;
 mod lines;
 mod quote;
 mod value;
@@ -12,6 +13,7 @@ mod xml;
 
 use std::ops::Range;
 
+use self::encoded::{DECODED_TIMES_MAX, encoded, escaped_names};
 use super::{Field, MARK, is_placeholder, is_secret_name, key};
 use crate::placeholder::{Placeholder, placeholders, template_placeholders};
 
@@ -28,13 +30,19 @@ const ENDS: &str = "&;,`)]}";
 
 /// The places of secrets in a text, in order.
 pub(super) fn secret_parts(field: Field<'_>, text: &str) -> Vec<Range<usize>> {
+    parts_within(field, text, DECODED_TIMES_MAX)
+}
+
+/// The same; encoded texts within texts are decoded as often as this.
+fn parts_within(field: Field<'_>, text: &str, times: usize) -> Vec<Range<usize>> {
     if let Field::Of(name) = field
         && is_secret_name(name)
     {
         return literal(text, 0..text.len(), field, is_list(name));
     }
     let mut found = assigned(text, field);
-    found.extend(users(text).chain(private_keys(text)).map(|range| (range, false)));
+    let others = users(text).chain(private_keys(text)).chain(encoded(field, text, times));
+    found.extend(others.map(|range| (range, false)));
     found.sort_by_key(|(range, _)| (range.start, usize::MAX - range.end));
     found.dedup_by(|(later, _), (before, _)| {
         let is_same = later.start < before.end;
@@ -192,5 +200,7 @@ fn assigned(text: &str, field: Field<'_>) -> Vec<(Range<usize>, bool)> {
             found.extend(values.into_iter().map(|value| (value, is_list(name))));
         }
     }
+    let escaped = escaped_names(text).flat_map(|name| value::values(text, &name, field));
+    found.extend(escaped.map(|value| (value, false)));
     found
 }
