@@ -11,6 +11,7 @@
 mod file;
 mod forms;
 mod key;
+mod names;
 mod parts;
 mod sought;
 mod visit;
@@ -34,14 +35,9 @@ use crate::secret::visit::{visit_plan, visit_step, visit_words};
 
 pub(crate) use crate::secret::file::lost;
 pub use crate::secret::file::{has_secrets, veiled};
+pub use crate::secret::names::is_secret_name;
 pub(crate) use crate::secret::visit::{secret_flags, visit_request};
 
-/// Names have such a part whose values are secrets: of variables, flags, header fields, and keys in bodies and queries. In capitals, with `_`
-/// for what stands between words.
-const NAMES: &str = "AUTHORIZATION COOKIE TOKEN SECRET PASSWORD PASSWD PASSPHRASE _PWD API_KEY APIKEY \
-    ACCESS_KEY PRIVATE_KEY CREDENTIAL SESSION_ID REQUIREPASS";
-/// Endings of names that say where a secret lies, and not what it is.
-const PLACES: [&str; 3] = ["_FILE", "_PATH", "_DIR"];
 /// A name whose value is a secret, after the way of authorization that it may begin with.
 const ANY_SECRET: &str = "AUTHORIZATION";
 /// A value like no other, with which the places of secrets are found.
@@ -52,27 +48,6 @@ const FILE: &str = "file.";
 const FILE_BYTES_MAX: u64 = 64 << 10;
 /// What a mark begins with.
 const MARK: &str = "[secret-";
-
-/// Whether the value of such a variable, flag or field is a secret.
-pub fn is_secret_name(name: &str) -> bool {
-    // `sessionId` is two words, and `passWord` may be one.
-    let (mut whole, mut parted, mut before) = (String::new(), String::new(), ' ');
-    for c in name.chars() {
-        if before.is_ascii_lowercase() && c.is_ascii_uppercase() {
-            parted.push('_');
-        }
-        before = c;
-        let plain = if c.is_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-        whole.push(plain);
-        parted.push(plain);
-    }
-    let spelled = [whole, parted];
-    let has = |part: &str| spelled.iter().any(|name| name.contains(part));
-    let ends = |end: &&str| spelled.iter().any(|name| name.ends_with(*end));
-    // `DB_PASS`, and no `PASSENGERS`.
-    let is_pass = spelled[0] == "PASS" || ends(&"_PASS");
-    (is_pass || NAMES.split(' ').any(has)) && !PLACES.iter().any(ends)
-}
 
 /// What a text is, by which it is read.
 #[derive(Debug, Clone, Copy)]

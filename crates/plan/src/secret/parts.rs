@@ -14,7 +14,8 @@ mod xml;
 use std::ops::Range;
 
 use self::encoded::{DECODED_TIMES_MAX, encoded, escaped_names};
-use super::{Field, MARK, is_placeholder, is_secret_name, key};
+use super::names::{is_count, is_secret_name};
+use super::{Field, MARK, is_placeholder, key};
 use crate::placeholder::{Placeholder, placeholders, template_placeholders};
 
 /// Fields whose value may have several words, wherever in a text they stand. Their values are lists of pairs.
@@ -38,7 +39,7 @@ fn parts_within(field: Field<'_>, text: &str, times: usize) -> Vec<Range<usize>>
     if let Field::Of(name) = field
         && is_secret_name(name)
     {
-        return literal(text, 0..text.len(), field, is_list(name));
+        return if is_count(name, text) { Vec::new() } else { literal(text, 0..text.len(), field, is_list(name)) };
     }
     let mut found = assigned(text, field);
     let others = users(text).chain(private_keys(text)).chain(encoded(field, text, times));
@@ -144,22 +145,23 @@ fn private_keys(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// Words behind the name of a secret, or a way of authorization, that look like a secret, whatever stands between: of what was typed wrongly.
 pub(super) fn loose_parts(text: &str) -> Vec<Range<usize>> {
-    let (mut found, mut at, mut is_behind) = (Vec::new(), 0, false);
+    let (mut found, mut at, mut behind): (Vec<Range<usize>>, usize, Option<&str>) = (Vec::new(), 0, None);
     for word in text.split(char::is_whitespace) {
-        if let Some(range) = password_as_port(word).filter(|_| !is_behind) {
+        if let Some(range) = password_as_port(word).filter(|_| behind.is_none()) {
             found.push(at + range.start..at + range.end);
         }
         let plain = word.trim_matches(|c: char| "\"'`:=,;-".contains(c));
         let is_scheme = SCHEMES.iter().any(|scheme| scheme.trim_end().eq_ignore_ascii_case(plain));
         let is_mark = marks(word).next().is_some();
         let is_flag = word.trim_start_matches(['"', '\'', '`']).starts_with('-');
-        if is_behind && !is_scheme && !is_mark && !is_flag && is_likely(plain) {
+        let is_value = behind.is_some_and(|name| !is_count(name, plain)) && is_likely(plain);
+        if is_value && !is_scheme && !is_mark && !is_flag {
             let begin = at + word.find(plain).unwrap_or(0);
             found.push(begin..begin + plain.len());
         }
         let is_name =
             plain.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c)) && is_secret_name(plain);
-        is_behind = is_scheme || is_name;
+        behind = (is_scheme || is_name).then_some(plain);
         // White space is one character, of one or more bytes.
         at += word.len() + text[at + word.len()..].chars().next().map_or(0, char::len_utf8);
     }
@@ -195,7 +197,8 @@ fn assigned(text: &str, field: Field<'_>) -> Vec<(Range<usize>, bool)> {
         from = end;
         let name = &text[start..end];
         if is_secret_name(name) && !PASSES_ON.contains(&name) {
-            let values = value::values(text, &(start..end), field);
+            let mut values = value::values(text, &(start..end), field);
+            values.retain(|value| !is_count(name, &text[value.clone()]));
             from = values.last().map_or(end, |value| value.end.max(end));
             found.extend(values.into_iter().map(|value| (value, is_list(name))));
         }

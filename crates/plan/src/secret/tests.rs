@@ -9,10 +9,12 @@ use crate::Problem;
 fn names_of_secrets_are_known_in_any_style_and_others_are_left_alone() {
     let secret = "Authorization proxy-authorization Cookie Set-Cookie X-Api-Key apiKey GITHUB_TOKEN x-amz-security-token \
                   DB_PASSWORD PGPASSWORD MYSQL_PWD AWS_SECRET_ACCESS_KEY PRIVATE_KEY GOOGLE_CREDENTIALS \
-                  sessionId accessKeyId privateKey userPwd passWord DB_PASS smtpPass pass";
+                  sessionId accessKeyId privateKey userPwd passWord DB_PASS smtpPass pass SESSIONID sessionid JSESSIONID PHPSESSID \
+                  accesskey privatekey --pass-phrase pass_word api.key tokenId TOKEN_ISSUER_KEY";
     secret.split(' ').for_each(|name| assert!(is_secret_name(name), "{name}"));
     let plain =
-        "NODE_ENV accept PATH PWD SORT_KEY DB_PASSWORD_FILE TOKEN_PATH tokenFile PASSENGERS BYPASS PORT";
+        "NODE_ENV accept PATH PWD OLDPWD SORT_KEY DB_PASSWORD_FILE TOKEN_PATH tokenFile PASSENGERS BYPASS PORT tokenizer tokenize \
+         tokenisation SESSION_IDLE_TIMEOUT";
     plain.split(' ').for_each(|name| assert!(!is_secret_name(name), "{name}"));
 }
 
@@ -46,6 +48,10 @@ fn what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not() {
         ("TOKEN={port}abc", "TOKEN={port}…"),
         ("postgres://shop:{env.PW}@h/", "postgres://shop:{env.PW}@h/"),
         ("a token is wanted", "a token is wanted"),
+        // Numbers of tokens.
+        (r#"{"max_tokens":100000,"tokenizer":"sentencepiece"}"#, r#"{"max_tokens":100000,"tokenizer":"sentencepiece"}"#),
+        ("node x --max-tokens 100000 --tokens=5", "node x --max-tokens 100000 --tokens=5"),
+        ("auth_tokens=100000", "auth_tokens=…"),
     ] {
         let masked = masked(None, text);
         assert_eq!(plain(&masked), kept);

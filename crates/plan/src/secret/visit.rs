@@ -1,6 +1,7 @@
 //! Each text of a plan in which a secret may stand, with what it is. It judges nothing.
 
-use super::{Field, is_secret_name};
+use super::Field;
+use super::names::is_secret_name;
 use crate::Url;
 use crate::model::{
     Against, Building, CommandTexts, Contract, Load, Plan, Preparation, Ready, Request, Service, Source,

@@ -10,7 +10,8 @@ use std::ops::Range;
 use ::model::text::percent_decoded;
 
 use super::super::forms::from_json;
-use super::{Field, is_secret_name, parts_within};
+use super::super::names::is_secret_name;
+use super::{Field, parts_within};
 
 /// A URL may stand in the query of a URL, and has a query, too.
 pub(super) const DECODED_TIMES_MAX: usize = 2;
