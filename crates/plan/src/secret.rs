@@ -112,6 +112,7 @@ impl Secrets {
             return Err(problems.into_iter().collect());
         }
         values.iter().for_each(|(name, value)| found.placed(name, value, behind_names.contains(name)));
+        found.leave_out(&open_words(plan));
         Ok(Secrets { values, sought: Sought::new(found.hidden(&structure(plan))) })
     }
 
@@ -254,6 +255,11 @@ impl Found {
         self.0.extend(all.map(|value| (format!("{{{name}}}"), value, true)));
     }
 
+    /// Leaves out typed words that stand elsewhere without being secrets. Behind their names they are masked all the same.
+    fn leave_out(&mut self, words: &BTreeSet<String>) {
+        self.0.retain(|(instead, value, _)| !(instead.starts_with(MARK) && words.contains(value)));
+    }
+
     /// All of them in each of their forms; `structure` are words that are no secrets elsewhere.
     fn hidden(self, structure: &BTreeSet<String>) -> Vec<Hidden> {
         let hidden = |(instead, value, is_sought): (String, String, bool)| {
@@ -284,6 +290,26 @@ fn structure(plan: &Plan) -> BTreeSet<String> {
     visit_plan(&mut plan, &mut |_, text| text.clear());
     let text = serde_json::to_string(&plan).unwrap_or_default();
     text.split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_owned).collect()
+}
+
+/// Words in small letters that a plan gives variables, header fields and flags whose values are no secrets: `NODE_ENV=development`.
+fn open_words(plan: &Plan) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    let mut add = |name: &str, value: &str| {
+        let is_word = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_lowercase());
+        if is_word && !is_secret_name(name) {
+            words.insert(value.to_owned());
+        }
+    };
+    visit_plan(&mut plan.clone(), &mut |field, text| match field {
+        Field::Of(name) => add(name, text),
+        Field::Word => {
+            let set = text.split_whitespace().filter_map(|word| word.split_once('='));
+            set.for_each(|(name, value)| add(name, value.trim_matches(['"', '\''])));
+        }
+        Field::Sent | Field::Template | Field::Text => {}
+    });
+    words
 }
 
 /// The strings of a text of JSON, with their quotes.

@@ -141,6 +141,21 @@ fn filled_in_values_are_masked_as_typed_ones() {
 }
 
 #[test]
+fn words_of_other_variables_are_no_secrets_there() {
+    let text = "name = \"x\"\n[services.api]\ncommand = [\"node\", \"--mode=staging\", \"sunshine\"]\n\
+                env = { NODE_ENV = \"development\", SESSION_SECRET = \"development\", A_TOKEN = \"staging\", B_TOKEN = \"sunshine\" }\n\
+                [load]\npath = \"/\"\n";
+    let plan = crate::parse(text, Path::new("/")).unwrap();
+    let kept = plan.masked();
+    let CommandTexts { words, env, .. } = kept.variants[0].services[0].command().unwrap().texts();
+    assert_eq!((env["NODE_ENV"].as_str(), words[1].as_str()), ("development", "--mode=staging"));
+    assert!(["SESSION_SECRET", "A_TOKEN", "B_TOKEN"].iter().all(|name| env[*name].starts_with(MARK)), "{env:?}");
+    // Any other word is looked for.
+    assert!(words[2].starts_with(MARK), "{words:?}");
+    assert_eq!(plain(&plan.secrets.hide("no sunshine, staging")), "no …, staging");
+}
+
+#[test]
 fn a_file_is_found_from_any_folder_and_a_brace_that_is_written_twice_is_none() {
     let text = "{file.a}{file./b}{{file.c}{env.D}";
     assert_eq!(anchored(text, Path::new("/x")), "{file./x/a}{file./b}{{file.c}{env.D}");
