@@ -15,6 +15,7 @@ use std::ops::Range;
 
 use self::encoded::{DECODED_TIMES_MAX, encoded, escaped_names};
 use super::names::{is_count, is_secret_name};
+use super::visit::is_flag;
 use super::{Field, MARK, is_placeholder, key};
 use crate::placeholder::{Placeholder, placeholders, template_placeholders};
 
@@ -153,7 +154,7 @@ pub(super) fn loose_parts(text: &str) -> Vec<Range<usize>> {
         let plain = word.trim_matches(|c: char| "\"'`:=,;-".contains(c));
         let is_scheme = SCHEMES.iter().any(|scheme| scheme.trim_end().eq_ignore_ascii_case(plain));
         let is_mark = marks(word).next().is_some();
-        let is_flag = word.trim_start_matches(['"', '\'', '`']).starts_with('-');
+        let is_flag = is_flag(word.trim_matches(['"', '\'', '`']));
         let is_value = behind.is_some_and(|name| !is_count(name, plain)) && is_likely(plain);
         if is_value && !is_scheme && !is_mark && !is_flag {
             let begin = at + word.find(plain).unwrap_or(0);

@@ -57,8 +57,17 @@ fn what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not() {
         assert_eq!(plain(&masked), kept);
         assert_eq!(super::masked(None, &masked), masked, "once is enough");
     }
-    let words = ["node", "--token", "abc", "--size", "3"].map(str::to_owned);
-    assert_eq!(plain(&masked_words(&words).join(" ")), "node --token … --size 3");
+    for (words, kept) in [
+        ("node --token abc --size 3", "node --token … --size 3"),
+        ("node --token -pl4ntedValue --size 3", "node --token … --size 3"),
+        ("node --token --zq7PLANTtok", "node --token …"),
+        ("node --token -v --password --http2 -p8080", "node --token -v --password --http2 -p8080"),
+    ] {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        assert_eq!(plain(&masked_words(&words).join(" ")), kept);
+        assert_eq!(plain(&masked(None, &words.join(" "))), kept, "as a line");
+        assert_eq!(plain(&quotable(&words.join(" "))), kept, "as a message");
+    }
     assert_eq!(plain(&masked(Some("X-Api-Key"), "abc {user}")), "…{user}");
 }
 

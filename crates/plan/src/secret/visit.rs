@@ -2,6 +2,7 @@
 
 use super::Field;
 use super::names::is_secret_name;
+use super::parts::is_likely;
 use crate::Url;
 use crate::model::{
     Against, Building, CommandTexts, Contract, Load, Plan, Preparation, Ready, Request, Service, Source,
@@ -160,10 +161,23 @@ pub(super) fn visit_words(words: &mut [String], visit: Visit<'_>) {
 pub(crate) fn secret_flags<W: AsRef<str>>(words: &[W]) -> Vec<Option<String>> {
     let mut before: Option<String> = None;
     let flag_before = |word: &W| {
-        let next = flag_name(word.as_ref()).map(str::to_owned);
-        std::mem::replace(&mut before, next.clone()).filter(|name| next.is_none() && is_secret_name(name))
+        let word = word.as_ref();
+        let flag = before.take().filter(|name| !is_flag(word) && is_secret_name(name));
+        before = flag_name(word).filter(|_| flag.is_none()).map(str::to_owned);
+        flag
     };
     words.iter().map(flag_before).collect()
+}
+
+/// Whether a word that begins with a hyphen is a flag, and no value: `-x`, `--name`, `--name=value`. A token in base64url may begin so.
+pub(super) fn is_flag(word: &str) -> bool {
+    let Some(rest) = word.strip_prefix('-').filter(|rest| !rest.contains(char::is_whitespace)) else {
+        return false;
+    };
+    let Some(long) = rest.strip_prefix('-') else { return !is_likely(rest) };
+    let name = long.split('=').next().unwrap_or_default();
+    let has = |is_part: fn(&char) -> bool| name.chars().any(|c| is_part(&c));
+    !(has(char::is_ascii_digit) && has(char::is_ascii_uppercase))
 }
 
 /// The name of a flag that has its value behind it, in a word of its own.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::Field;
+use super::super::{Field, visit};
 use super::lines::{directive, line_value, yaml_block};
 use super::quote::{Quote, quoted, quoted_lines};
 use super::{ENDS, MARK, is_list, marks, scheme, xml};
@@ -75,7 +75,9 @@ fn separator(
     }
     let spaced = without_space(rest.trim_start_matches("\\\n"), None);
     let is_spaced = closed.is_none() && spaced.len() < rest.len() && !spaced.is_empty();
-    if is_spaced && (Quote::of(spaced).is_some() || is_flag && !spaced.starts_with('-')) {
+    let word = spaced.split(char::is_whitespace).next().unwrap_or_default();
+    let is_next = || visit::is_flag(word.trim_end_matches(['"', '\'']));
+    if is_spaced && (Quote::of(spaced).is_some() || is_flag && !is_next()) {
         return Some((Separator::Space, text.len() - spaced.len()));
     }
     directive(text, name, field).filter(|_| closed.is_none()).map(|at| (Separator::Space, at))
