@@ -25,7 +25,8 @@ pub(super) fn values(text: &str, name: &Range<usize>, field: Field<'_>) -> Vec<R
         return values;
     }
     let closed = Quote::of(&text[name.end..]);
-    if let Some(value) = closed.and_then(|_| form_part(text, name)) {
+    let is_part = closed.is_some() || ends_with_word(&text[..name.start], "name=");
+    if let Some(value) = is_part.then(|| form_part(text, name)).flatten() {
         return vec![value];
     }
     let Some((separator, at)) = separator(text, name, field, closed) else { return Vec::new() };
@@ -58,6 +59,11 @@ fn separator(
     if let Some(arrow) = ["=>", ":=", "?=", "+="].iter().find(|sign| behind.starts_with(**sign)) {
         return Some((Separator::Equals, at(arrow.len())));
     }
+    // A condition of nginx.
+    let other = behind.strip_prefix("!=").map(|other| other.trim_start_matches([' ', '\t']));
+    if let Some(other) = other.filter(|other| Quote::of(other).is_some()) {
+        return Some((Separator::Equals, text.len() - other.len()));
+    }
     match behind.chars().next() {
         Some('=') => return Some((Separator::Equals, at(signs))),
         Some(':') => return Some((Separator::Colon, at(1))),
@@ -81,6 +87,11 @@ fn separator(
         return Some((Separator::Space, text.len() - spaced.len()));
     }
     directive(text, name, field).filter(|_| closed.is_none()).map(|at| (Separator::Space, at))
+}
+
+fn ends_with_word(text: &str, word: &str) -> bool {
+    let begin = text.len().checked_sub(word.len());
+    begin.and_then(|begin| text.get(begin..)).is_some_and(|end| end.eq_ignore_ascii_case(word))
 }
 
 /// A text without the index of a field before its sign: `user[password]=`, `tokens[]=`, also as a URL writes it.
