@@ -306,7 +306,7 @@ impl Shelf {
 impl Kept {
     /// One whose header cannot be read is kept too: the newest record must not be silently another.
     fn of(folder: Folder) -> Kept {
-        let text = plan::read_file(&folder.directory.join("record.json"), record::HEADER_BYTES_MAX).ok();
+        let text = record::read_file(&folder.directory.join("record.json"), record::HEADER_BYTES_MAX).ok();
         let head: Option<Head> = text.and_then(|text| serde_json::from_slice(&text).ok());
         let (order, experiment) = match head {
             Some(Head { created, order, plan }) => (order.unwrap_or((created, 0)), Some(plan.name)),

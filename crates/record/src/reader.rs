@@ -1,10 +1,12 @@
 //! Opens a record from disk, whole or broken off, and says what could not be read.
 
-use std::fs::TryLockError;
-use std::io::{self, BufRead, BufReader, Read};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use plan::Refused;
+use rustix::fs::OFlags;
 use serde::Deserialize;
 
 use crate::seal::Seal;
@@ -38,15 +40,19 @@ pub fn open(path: &Path) -> Result<Record, Refused> {
     let (header, seal) = read_header(&directory.join("record.json"))?;
     let mut record = Record::new(directory.to_path_buf(), header);
     // What is longer than any experiment file is none. No report rests on it, so that its absence is no damage.
-    let experiment = plan::read_file(&directory.join("experiment.toml"), EXPERIMENT_BYTES_MAX).ok();
-    record.experiment_text = experiment.map(|text| String::from_utf8_lossy(&text).into_owned());
+    let path = directory.join("experiment.toml");
+    match read_file(&path, EXPERIMENT_BYTES_MAX) {
+        Ok(text) => record.experiment_text = Some(String::from_utf8_lossy(&text).into_owned()),
+        Err(error) if path.is_symlink() => return Err(at(&path)(error)),
+        Err(_) => {}
+    }
     let path = directory.join("events.jsonl");
-    match plan::open_file(&path) {
+    match open_file(&path) {
         Ok(file) => {
             let lines = BufReader::new(file.take(EVENTS_BYTES_MAX));
             read_events(lines, seal, &mut record).map_err(at(&path))?;
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
             record.damage.push("events.jsonl is missing: nothing is known of the run itself".into());
         }
         Err(error) => return Err(at(&path)(error)),
@@ -57,8 +63,35 @@ pub fn open(path: &Path) -> Result<Record, Refused> {
 /// Whether some process is writing the record in a folder right now: it holds a lock on the events. Where the file system has no
 /// locks none is ever seen.
 pub fn is_being_written(directory: &Path) -> bool {
-    let events = plan::open_file(&directory.join("events.jsonl"));
+    let events = open_file(&directory.join("events.jsonl"));
     events.is_ok_and(|events| matches!(events.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+/// Opens a file of a record.
+///
+/// # Errors
+/// As [`plan::open_file`], and if it is a symbolic link: in a record of others it may lead to any file of whoever reads it.
+fn open_file(path: &Path) -> io::Result<File> {
+    let kind = fs::symlink_metadata(path)?.file_type();
+    if kind.is_symlink() {
+        let message = "it is a symbolic link, and may lead out of the record: put the file itself there";
+        return Err(io::Error::new(ErrorKind::InvalidInput, message));
+    }
+    if !kind.is_file() {
+        // Says what it is instead.
+        return plan::open_file(path);
+    }
+    // It may have become another since.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// The bytes of a file of a record that has no more of them than this.
+///
+/// # Errors
+/// If it is a symbolic link or no file, larger than this, or cannot be read.
+pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    plan::read_opened(open_file(path)?, bytes_max)
 }
 
 /// The header, and what the first line of events follows from; none in a record of before lines had checksums.
@@ -70,7 +103,7 @@ fn read_header(path: &Path) -> Result<(Header, Option<Seal>), Refused> {
         #[serde(default)]
         proofload: String,
     }
-    let text = plan::read_file(path, HEADER_BYTES_MAX).map_err(at(path))?;
+    let text = read_file(path, HEADER_BYTES_MAX).map_err(at(path))?;
     let shown = path.display();
     let header = |error: serde_json::Error| {
         Refused::new(format!("{shown}: not a record's header: {error}"), A_RECORD_IS)

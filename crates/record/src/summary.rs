@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::reader::HEADER_BYTES_MAX;
+use crate::reader::{HEADER_BYTES_MAX, read_file};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +69,7 @@ impl Folder {
 
     /// The summary as `made_by` made it of the record as it is now; `None` where there is none.
     pub fn summary<S: DeserializeOwned>(&self, made_by: &str) -> Option<S> {
-        let text = plan::read_file(&self.directory.join(SUMMARY), HEADER_BYTES_MAX).ok()?;
+        let text = read_file(&self.directory.join(SUMMARY), HEADER_BYTES_MAX).ok()?;
         let kept: Kept<S> = serde_json::from_slice(&text).ok()?;
         (kept.made_by == made_by && kept.made_of == self.made_of).then_some(kept.summary)
     }
