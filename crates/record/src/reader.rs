@@ -19,9 +19,12 @@ const SEALED_SINCE: u32 = 2;
 const EXPERIMENT_BYTES_MAX: u64 = 1 << 20;
 /// The same of a header, which has the plan and no more.
 pub const HEADER_BYTES_MAX: u64 = 64 << 20;
-/// The same of a line of events, and of all of them: a slice has kilobytes, and a day of slices less than a gigabyte.
+/// The same of a line of events, and of all of them: a slice has a kilobyte, and a day of slices less than 200 MiB. In memory events take
+/// about twice as much.
 const LINE_BYTES_MAX: u64 = 64 << 20;
-const EVENTS_BYTES_MAX: u64 = 8 << 30;
+const EVENTS_BYTES_MAX: u64 = 2 << 30;
+/// Most lines that are read: what a short one says takes several times as much memory. A day has less than a hundred thousand.
+const LINES_MAX: u64 = 4_000_000;
 /// After so many lines that cannot be read no more are looked at.
 const DAMAGE_MAX: usize = 1000;
 
@@ -121,17 +124,21 @@ fn read_header(path: &Path) -> Result<(Header, Option<Seal>), Refused> {
 }
 
 fn read_events(mut lines: impl BufRead, mut seal: Option<Seal>, record: &mut Record) -> io::Result<()> {
-    let mut line = Vec::new();
-    for number in 1.. {
+    let (mut line, mut all) = (Vec::new(), 0);
+    for number in 1_u64.. {
         line.clear();
-        let read = lines.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
-        if read == 0 {
-            break;
-        }
+        let read = lines.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? as u64;
+        all += read;
         let has_end = line.last() == Some(&b'\n');
-        let is_endless = read as u64 == LINE_BYTES_MAX && !has_end;
-        if is_endless || record.damage.len() >= DAMAGE_MAX {
-            let why = if is_endless { "it has no end within 64 MiB" } else { "too many lines are damaged" };
+        let why = match () {
+            () if all >= EVENTS_BYTES_MAX => Some("more than 2 GiB are no events of a run"),
+            () if read == 0 => break,
+            () if read == LINE_BYTES_MAX && !has_end => Some("it has no end within 64 MiB"),
+            () if record.damage.len() >= DAMAGE_MAX => Some("too many lines are damaged"),
+            () if number > LINES_MAX => Some("more than 4,000,000 lines are no events of a run"),
+            () => None,
+        };
+        if let Some(why) = why {
             record.doubt(format!("events.jsonl:{number}: {why}; nothing from here on is read"));
             break;
         }
