@@ -206,6 +206,7 @@ fn a_file_is_shown_with_its_problems_and_without_its_secrets() {
     assert_eq!(veiled(text), shown);
     // What is no TOML has no leaves.
     assert_eq!(veiled("a = ["), "a = [");
+    assert_eq!(veiled("a = [\"--token\", 5zq7PLANT, 1]"), "a = [\"--token\", *********, 1]");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::{Field, visit};
 use super::lines::{directive, line_value, yaml_block};
 use super::quote::{Quote, quoted, quoted_lines};
-use super::{ENDS, MARK, is_list, marks, scheme, xml};
+use super::{ENDS, MARK, is_likely, is_list, marks, scheme, xml};
 
 /// What closes the index of a field.
 const CLOSING: [&str; 3] = ["]", "%5D", "%5d"];
@@ -77,7 +77,10 @@ fn separator(
     // A list of words, as JSON has it.
     if let Some(word) = behind.strip_prefix(',').filter(|_| is_flag && closed.is_some()) {
         let word = word.trim_start();
-        return Quote::of(word).map(|_| (Separator::Equals, text.len() - word.len()));
+        // Without quotes it is no list of words, and shown for that.
+        let plain = word.split(|c: char| c.is_whitespace() || ENDS.contains(c)).next().unwrap_or_default();
+        let is_value = Quote::of(word).is_some() || is_likely(plain);
+        return is_value.then(|| (Separator::Equals, text.len() - word.len()));
     }
     let spaced = without_space(rest.trim_start_matches("\\\n"), None);
     let is_spaced = closed.is_none() && spaced.len() < rest.len() && !spaced.is_empty();
