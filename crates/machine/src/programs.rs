@@ -27,7 +27,7 @@ pub fn is_ci_variable(name: &str) -> bool {
 }
 
 /// A command with the environment of this process, but without [`CI_VARIABLES`]. All programs are started with it that run code of the
-/// experiment or of a repository, wardens and so all services among them. Git, `ssh` and `kubectl`, which act with the user's own
+/// experiment or of a repository, wardens and so all services among them, and git. `ssh` and `kubectl`, which act with the user's own
 /// credentials, are not.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
