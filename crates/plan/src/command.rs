@@ -73,12 +73,7 @@ pub(crate) fn judge_env(
 }
 
 /// An argument or a value of a variable: a C string to the process, with placeholders of ours.
-fn judge_text(
-    site: &mut Site<'_>,
-    (field, text): (Field<'_>, &str),
-    span: Span,
-    known: Option<Known<'_>>,
-) {
+fn judge_text(site: &mut Site<'_>, (field, text): (Field<'_>, &str), span: Span, known: Option<Known<'_>>) {
     if text.contains('\0') {
         site.report(span.clone(), "a NUL character cannot be handed to a process", "contains NUL");
     }

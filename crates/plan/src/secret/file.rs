@@ -118,7 +118,9 @@ fn walk(node: &Node, place: &Place, within: &str, found: &mut Vec<Leaf>) {
         }
         Value::Integer(..) | Value::Float(..) | Value::Boolean(_) | Value::Unusable(_) => {}
         Value::Array(items) => {
-            let word = |item: &Node| if let Value::String(word) = &item.value { word.clone() } else { String::new() };
+            let word = |item: &Node| {
+                if let Value::String(word) = &item.value { word.clone() } else { String::new() }
+            };
             let words: Vec<String> = items.iter().map(word).collect();
             for (item, flag) in items.iter().zip(secret_flags(&words)) {
                 let listed = flag.map_or(Place::Listed, Place::Named);

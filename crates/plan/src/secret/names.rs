@@ -8,7 +8,8 @@ const OTHERS: [&str; 6] = ["TOKENIZ", "TOKENISA", "TOKENISE", "TOKENISI", "SESSI
 /// Endings of names that say where a secret lies, and not what it is.
 const PLACES: [&str; 3] = ["_FILE", "_PATH", "_DIR"];
 /// Words beside TOKENS in names of numbers of tokens, as language models have them.
-const COUNTED: &str = "MAX MIN NUM N NEW TOTAL LIMIT BUDGET COUNT CONTEXT INPUT OUTPUT PROMPT COMPLETION CACHED REASONING";
+const COUNTED: &str =
+    "MAX MIN NUM N NEW TOTAL LIMIT BUDGET COUNT CONTEXT INPUT OUTPUT PROMPT COMPLETION CACHED REASONING";
 /// Digits of a number of tokens.
 const COUNT_DIGITS_MAX: usize = 9;
 

@@ -40,7 +40,11 @@ fn parts_within(field: Field<'_>, text: &str, times: usize) -> Vec<Range<usize>>
     if let Field::Of(name) = field
         && is_secret_name(name)
     {
-        return if is_count(name, text) { Vec::new() } else { literal(text, 0..text.len(), field, is_list(name)) };
+        return if is_count(name, text) {
+            Vec::new()
+        } else {
+            literal(text, 0..text.len(), field, is_list(name))
+        };
     }
     let mut found = assigned(text, field);
     let others = users(text).chain(private_keys(text)).chain(encoded(field, text, times));

@@ -12,8 +12,7 @@ fn names_of_secrets_are_known_in_any_style_and_others_are_left_alone() {
                   sessionId accessKeyId privateKey userPwd passWord DB_PASS smtpPass pass SESSIONID sessionid JSESSIONID PHPSESSID \
                   accesskey privatekey --pass-phrase pass_word api.key tokenId TOKEN_ISSUER_KEY";
     secret.split(' ').for_each(|name| assert!(is_secret_name(name), "{name}"));
-    let plain =
-        "NODE_ENV accept PATH PWD OLDPWD SORT_KEY DB_PASSWORD_FILE TOKEN_PATH tokenFile PASSENGERS BYPASS PORT tokenizer tokenize \
+    let plain = "NODE_ENV accept PATH PWD OLDPWD SORT_KEY DB_PASSWORD_FILE TOKEN_PATH tokenFile PASSENGERS BYPASS PORT tokenizer tokenize \
          tokenisation SESSION_IDLE_TIMEOUT";
     plain.split(' ').for_each(|name| assert!(!is_secret_name(name), "{name}"));
 }
@@ -33,6 +32,8 @@ fn what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not() {
         ("DATABASE_URL=postgres://u:p@h:5/shop?x=1", "DATABASE_URL=postgres://…@h:5/shop?x=1"),
         ("postgres://u:p@{db.address}:{db.port}/shop", "postgres://…@{db.address}:{db.port}/shop"),
         ("http://127.0.0.1:3000/a@b", "http://127.0.0.1:3000/a@b"),
+        ("postgres://u:p%40w@h/shop?x=%20", "postgres://…@h/shop?x=%20"),
+        ("/a?b=1&q=%22password%22%3A%22abc%22&c=%20d", "/a?b=1&q=…&c=%20d"),
         ("Authorization: Bearer abc def", "Authorization: Bearer …"),
         ("curl -H 'Authorization: Basic dTpw' x", "curl -H 'Authorization: Basic …' x"),
         ("TOKEN=abc exec node server.js --api-key=def", "TOKEN=… exec node server.js --api-key=…"),
@@ -49,7 +50,10 @@ fn what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not() {
         ("postgres://shop:{env.PW}@h/", "postgres://shop:{env.PW}@h/"),
         ("a token is wanted", "a token is wanted"),
         // Numbers of tokens.
-        (r#"{"max_tokens":100000,"tokenizer":"sentencepiece"}"#, r#"{"max_tokens":100000,"tokenizer":"sentencepiece"}"#),
+        (
+            r#"{"max_tokens":100000,"tokenizer":"sentencepiece"}"#,
+            r#"{"max_tokens":100000,"tokenizer":"sentencepiece"}"#,
+        ),
         ("node x --max-tokens 100000 --tokens=5", "node x --max-tokens 100000 --tokens=5"),
         ("auth_tokens=100000", "auth_tokens=…"),
     ] {
@@ -158,7 +162,10 @@ fn words_of_other_variables_are_no_secrets_there() {
     let kept = plan.masked();
     let CommandTexts { words, env, .. } = kept.variants[0].services[0].command().unwrap().texts();
     assert_eq!((env["NODE_ENV"].as_str(), words[1].as_str()), ("development", "--mode=staging"));
-    assert!(["SESSION_SECRET", "A_TOKEN", "B_TOKEN"].iter().all(|name| env[*name].starts_with(MARK)), "{env:?}");
+    assert!(
+        ["SESSION_SECRET", "A_TOKEN", "B_TOKEN"].iter().all(|name| env[*name].starts_with(MARK)),
+        "{env:?}"
+    );
     // Any other word is looked for.
     assert!(words[2].starts_with(MARK), "{words:?}");
     assert_eq!(plain(&plan.secrets.hide("no sunshine, staging")), "no …, staging");

@@ -59,8 +59,11 @@ impl Encoded {
     }
 
     fn secret(&self, field: Field<'_>, text: &str, times: usize) -> Option<Range<usize>> {
+        // What is no secret before it is decoded: the password of a URL is found without that.
         let has_secret = |range: &Range<usize>| {
-            decoded(&text[range.clone()]).is_some_and(|text| !parts_within(field, &text, times - 1).is_empty())
+            let written = &text[range.clone()];
+            let found = |text: &str, times: usize| parts_within(field, text, times).len();
+            decoded(written).is_some_and(|plain| found(&plain, times - 1) > found(written, 0))
         };
         let is_part = |c: char| c.is_ascii_alphanumeric() || "_-.[]".contains(c);
         let is_named = decoded(&text[self.name.clone()])

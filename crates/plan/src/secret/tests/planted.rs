@@ -55,7 +55,14 @@ fn files(secret: &str) -> Vec<String> {
         body(&format!("api%5Fkey={form}&page=2")),
         body(&format!("page=2&data={}", percent_encoded(&object))),
         file("", "", &format!("path = {}", in_toml(&format!("/?q={}&page=2", percent_encoded(&object))))),
-        file("", "", &format!("path = {}", in_toml(&format!("/?next={}", percent_encoded(&format!("/?token={form}")))))),
+        file(
+            "",
+            "",
+            &format!(
+                "path = {}",
+                in_toml(&format!("/?next={}", percent_encoded(&format!("/?token={form}"))))
+            ),
+        ),
         body(&lines.replace("\": ", "\"\t:\n    ")),
         body(&json!({ "headers": [{ "name": "X-Api-Key", "value": secret }] }).to_string()),
         body(&format!("<a><password>{xml}</password><api-key value=\"{xml}\"/></a>")),
