@@ -43,7 +43,7 @@ pub fn keep(record: &Record) -> Option<Explanation> {
 /// Whether the flame graphs in a record's folder are the ones that this program draws.
 pub fn has_flames(record: &Record, explanation: &Explanation) -> bool {
     let page = flames(record, explanation);
-    let there = plan::read_file(&record.directory.join(FLAME), page.len() as u64);
+    let there = record::read_file(&record.directory.join(FLAME), page.len() as u64);
     there.is_ok_and(|there| there == page.as_bytes())
 }
 
@@ -56,7 +56,7 @@ pub fn flames(record: &Record, explanation: &Explanation) -> String {
 /// Reads the explanation beside a record. `None` if there is none, or if it cannot be read, which is printed.
 pub fn kept(directory: &Path) -> Option<Explanation> {
     let path = directory.join(EXPLANATION);
-    let read = plan::read_file(&path, EXPLANATION_BYTES_MAX);
+    let read = record::read_file(&path, EXPLANATION_BYTES_MAX);
     if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         return None;
     }

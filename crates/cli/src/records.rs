@@ -307,7 +307,7 @@ impl Kept {
     /// A record whose header cannot be read is included, so that another record is not silently taken for the
     /// newest.
     fn of(folder: Folder) -> Kept {
-        let text = plan::read_file(&folder.directory.join("record.json"), record::HEADER_BYTES_MAX).ok();
+        let text = record::read_file(&folder.directory.join("record.json"), record::HEADER_BYTES_MAX).ok();
         let head: Option<Head> = text.and_then(|text| serde_json::from_slice(&text).ok());
         let (order, experiment) = match head {
             Some(Head { created, order, plan }) => (order.unwrap_or((created, 0)), Some(plan.name)),

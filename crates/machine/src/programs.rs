@@ -28,8 +28,8 @@ pub fn is_ci_variable(name: &str) -> bool {
 }
 
 /// A command with the environment of this process, but without [`CI_VARIABLES`]. Used for all programs that
-/// run code of the experiment or of a repository, including wardens and so all services. Not used for Git,
-/// `ssh` and `kubectl`, which act with the user's own credentials.
+/// run code of the experiment or of a repository, including wardens and so all services, and for Git. Not
+/// used for `ssh` and `kubectl`, which act with the user's own credentials.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     let names = env::vars_os().map(|(name, _)| name);

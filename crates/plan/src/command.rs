@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use crate::check::{clipped, is_bare};
 use crate::file::Scalar;
 use crate::outside::found;
-use crate::placeholder::placeholders;
+use crate::placeholder::{Placeholder, placeholders};
 use crate::problem::{Site, Span};
+use crate::secret::{Field, is_in_secret, secret_flags};
 use ::model::text::nearest;
 
 /// Maximum length of a name used in placeholders.
@@ -49,8 +50,9 @@ pub(crate) fn judge_command(
 
 /// Checks a program's arguments. Without `known` their braces are literal.
 pub(crate) fn judge_words(site: &mut Site<'_>, path: &[&str], words: &[String], known: Option<Known<'_>>) {
-    for (index, text) in words.iter().enumerate() {
-        judge_text(site, text, site.tree.item_place(path, index), known);
+    for (index, (text, flag)) in words.iter().zip(secret_flags(words)).enumerate() {
+        let field = flag.as_deref().map_or(Field::Word, Field::Of);
+        judge_text(site, (field, text), site.tree.item_place(path, index), known);
     }
 }
 
@@ -67,12 +69,12 @@ pub(crate) fn judge_env(
             let message = format!("`{}` is not a name for a variable", clipped(variable));
             site.at_key(&at, message, "expected no `=`");
         }
-        judge_text(site, &value.0, site.tree.place(&at), known);
+        judge_text(site, (Field::Of(variable), &value.0), site.tree.place(&at), known);
     }
 }
 
 /// Checks an argument or a variable's value: a C string for the process, with our placeholders.
-fn judge_text(site: &mut Site<'_>, text: &str, span: Span, known: Option<Known<'_>>) {
+fn judge_text(site: &mut Site<'_>, (field, text): (Field<'_>, &str), span: Span, known: Option<Known<'_>>) {
     if text.contains('\0') {
         site.report(span.clone(), "a NUL character cannot be handed to a process", "contains NUL");
     }
@@ -85,8 +87,16 @@ fn judge_text(site: &mut Site<'_>, text: &str, span: Span, known: Option<Known<'
         let Some(hint) = (known.hint)(site, placeholder.name).filter(|_| !is_known) else { continue };
         let written = &text[placeholder.range.clone()];
         let place = site.part_place(span.clone(), written);
-        let message = format!("unknown placeholder `{}`", clipped(written));
+        let message = unknown(field, text, &placeholder);
         site.report(place, message, "unknown placeholder").hint(hint);
+    }
+}
+
+/// Message for an unknown placeholder. Inside a secret, the name of the placeholder is part of the secret.
+pub(crate) fn unknown(field: Field<'_>, text: &str, found: &Placeholder<'_>) -> String {
+    match is_in_secret(field, text, &found.range) {
+        true => "unknown placeholder in a secret".to_owned(),
+        false => format!("unknown placeholder `{}`", clipped(&text[found.range.clone()])),
     }
 }
 

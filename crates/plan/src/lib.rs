@@ -50,7 +50,7 @@ pub use gate::{Bound, Figure, GateEntry, Limit, Subject, Unit, limit, max_regres
 pub use measure::Measure;
 pub use model::*;
 pub use node_command::{NodeCommand, NotNode};
-pub use outside::{open_file, read_file, read_given, read_text};
+pub use outside::{open_file, read_file, read_given, read_opened, read_text};
 pub use paths::{LOAD_FILE_BYTES_MAX, PlanPaths, digests};
 pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders, render};
 pub use problem::{Problem, ReadError, Refused, did_you_mean};

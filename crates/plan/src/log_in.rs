@@ -5,7 +5,7 @@ use crate::check::{clipped, is_bare, shown_key};
 use crate::model::{Load, Request};
 use crate::placeholder::placeholders;
 use crate::problem::{Site, did_you_mean};
-use crate::secret::is_placeholder;
+use crate::secret::{Field, is_in_secret, is_placeholder};
 use crate::tree::Node;
 
 /// Checks the requests of a load in the list at `list`.
@@ -57,8 +57,13 @@ fn judge_holes(site: &mut Site<'_>, node: &Node, request: &Request, captured: &[
             }
             let written = &text[placeholder.range.clone()];
             let place = site.part_place(node.place(&path), written);
-            let message =
-                format!("nothing that was captured before is called `{}`", clipped(placeholder.name));
+            let field = path.get(1).map_or(Field::Sent, |name| Field::Of(name));
+            let message = match is_in_secret(field, text, &placeholder.range) {
+                true => "nothing that was captured before is called as a placeholder in a secret".to_owned(),
+                false => {
+                    format!("nothing that was captured before is called `{}`", clipped(placeholder.name))
+                }
+            };
             let hint = did_you_mean(placeholder.name, "captured", captured.iter().copied());
             site.report(place, message, "stands for nothing")
                 .hint(format!("{hint} (a plain brace is written {{{{)"));

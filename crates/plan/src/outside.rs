@@ -39,7 +39,7 @@ pub fn open_file(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open_file`], and [`ErrorKind::FileTooLarge`].
 pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    bounded(open_file(path)?, bytes_max)
+    read_opened(open_file(path)?, bytes_max)
 }
 
 /// Reads a file that the user named, which may be a pipe.
@@ -47,10 +47,14 @@ pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// The error of the system, and [`ErrorKind::FileTooLarge`].
 pub fn read_given(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    bounded(File::open(path)?, bytes_max)
+    read_opened(File::open(path)?, bytes_max)
 }
 
-fn bounded(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
+/// The bytes of an opened file that has no more of them than this.
+///
+/// # Errors
+/// What the system says, and [`ErrorKind::FileTooLarge`].
+pub fn read_opened(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let mut bytes = Vec::with_capacity(usize::try_from(length.min(bytes_max)).unwrap_or(0));
     let read =

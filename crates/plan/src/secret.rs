@@ -11,6 +11,7 @@
 mod file;
 mod forms;
 mod key;
+mod names;
 mod parts;
 mod sought;
 mod visit;
@@ -34,41 +35,19 @@ use crate::secret::visit::{visit_plan, visit_step, visit_words};
 
 pub(crate) use crate::secret::file::lost;
 pub use crate::secret::file::{has_secrets, veiled};
-pub(crate) use crate::secret::visit::visit_request;
+pub use crate::secret::names::is_secret_name;
+pub(crate) use crate::secret::visit::{secret_flags, visit_request};
 
-/// Names have such a part whose values are secrets: of variables, flags, header fields, and keys in bodies and queries. In capitals, with `_`
-/// for what stands between words.
-const NAMES: &str = "AUTHORIZATION COOKIE TOKEN SECRET PASSWORD PASSWD PASSPHRASE _PWD API_KEY APIKEY \
-    ACCESS_KEY PRIVATE_KEY CREDENTIAL SESSION_ID REQUIREPASS";
-/// Endings of names that say where a secret lies, and not what it is.
-const PLACES: [&str; 3] = ["_FILE", "_PATH", "_DIR"];
+/// A name whose value is a secret, after the way of authorization that it may begin with.
+const ANY_SECRET: &str = "AUTHORIZATION";
+/// A value like no other, with which the places of secrets are found.
+const PROBE: &str = "Pr0bedPr0bedPr0bed";
 /// What the placeholders begin with.
 const ENV: &str = "env.";
 const FILE: &str = "file.";
 const FILE_BYTES_MAX: u64 = 64 << 10;
 /// What a mark begins with.
 const MARK: &str = "[secret-";
-
-/// Whether the value of such a variable, flag or field is a secret.
-pub fn is_secret_name(name: &str) -> bool {
-    // `sessionId` is two words, and `passWord` may be one.
-    let (mut whole, mut parted, mut before) = (String::new(), String::new(), ' ');
-    for c in name.chars() {
-        if before.is_ascii_lowercase() && c.is_ascii_uppercase() {
-            parted.push('_');
-        }
-        before = c;
-        let plain = if c.is_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-        whole.push(plain);
-        parted.push(plain);
-    }
-    let spelled = [whole, parted];
-    let has = |part: &str| spelled.iter().any(|name| name.contains(part));
-    let ends = |end: &&str| spelled.iter().any(|name| name.ends_with(*end));
-    // `DB_PASS`, and no `PASSENGERS`.
-    let is_pass = spelled[0] == "PASS" || ends(&"_PASS");
-    (is_pass || NAMES.split(' ').any(has)) && !PLACES.iter().any(ends)
-}
 
 /// What a text is, by which it is read.
 #[derive(Debug, Clone, Copy)]
@@ -115,20 +94,25 @@ impl Secrets {
     /// What cannot be had, in words, each once; a plan whose file was checked has none.
     pub fn of(plan: &Plan, folder: &Path) -> Result<Secrets, Vec<String>> {
         let (mut values, mut found, mut problems) = (BTreeMap::new(), Found::default(), BTreeSet::new());
+        let mut behind_names = BTreeSet::new();
         visit_plan(&mut plan.clone(), &mut |field, text| {
             found.typed(field, text);
-            for name in named(text) {
-                match value(&name, folder) {
-                    Some(Ok(value)) => _ = values.insert(name, value),
+            for Placeholder { name, range } in named(text) {
+                match value(name, folder) {
+                    Some(Ok(value)) => _ = values.insert(name.to_owned(), value),
                     Some(Err(reason)) => _ = problems.insert(reason),
                     None => {}
+                }
+                if !behind_names.contains(name) && is_in_secret(field, text, &range) {
+                    behind_names.insert(name.to_owned());
                 }
             }
         });
         if !problems.is_empty() {
             return Err(problems.into_iter().collect());
         }
-        values.iter().for_each(|(name, value)| found.placed(name, value));
+        values.iter().for_each(|(name, value)| found.placed(name, value, behind_names.contains(name)));
+        found.leave_out(&open_words(plan));
         Ok(Secrets { values, sought: Sought::new(found.hidden(&structure(plan))) })
     }
 
@@ -140,7 +124,7 @@ impl Secrets {
 
     /// What the placeholders of these texts stand for, by their names.
     fn asked_by<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
-        let names = texts.into_iter().flat_map(named);
+        let names = texts.into_iter().flat_map(named).map(|found| found.name.to_owned());
         names.filter_map(|name| Some((name.clone(), self.values.get(&name)?.clone()))).collect()
     }
 
@@ -254,16 +238,26 @@ impl Found {
             // In a configuration file, words behind a name may be no value.
             let is_word = !typed.contains(|c: char| c.is_ascii_digit() || c.is_ascii_uppercase());
             let is_sought = !(is_word && matches!(field, Field::Template));
-            self.0
-                .extend(forms::values(typed).into_iter().map(|value| (key::mark(&value), value, is_sought)));
+            let values = forms::values(typed).into_iter().chain(encoded_values(typed));
+            self.0.extend(values.map(|value| (key::mark(&value), value, is_sought)));
         }
     }
 
-    /// Takes in the value of a placeholder, and those that it has in it.
-    fn placed(&mut self, name: &str, value: &str) {
-        let parts = secret_parts(Field::Text, value).into_iter().flat_map(|part| forms::values(&value[part]));
+    /// Takes in the value of a placeholder, and those that it has in it: all that a typed value would have where the placeholder stands
+    /// behind the name of a secret.
+    fn placed(&mut self, name: &str, value: &str, is_behind_name: bool) {
+        let mut parts = secret_parts(Field::Text, value);
+        if is_behind_name {
+            parts.extend(secret_parts(Field::Of(ANY_SECRET), value));
+        }
+        let parts = parts.into_iter().flat_map(|part| forms::values(&value[part]));
         let all = forms::decoded(value).into_iter().chain(parts);
         self.0.extend(all.map(|value| (format!("{{{name}}}"), value, true)));
+    }
+
+    /// Leaves out typed words that stand elsewhere without being secrets. Behind their names they are masked all the same.
+    fn leave_out(&mut self, words: &BTreeSet<String>) {
+        self.0.retain(|(instead, value, _)| !(instead.starts_with(MARK) && words.contains(value)));
     }
 
     /// All of them in each of their forms; `structure` are words that are no secrets elsewhere.
@@ -280,6 +274,15 @@ impl Found {
     }
 }
 
+/// The values behind names that are encoded with them.
+fn encoded_values(typed: &str) -> impl Iterator<Item = String> {
+    let decoded = if typed.contains('%') { forms::decoded(typed) } else { BTreeSet::new() };
+    decoded.into_iter().flat_map(|text| {
+        let parts = secret_parts(Field::Sent, &text).into_iter();
+        parts.flat_map(|part| forms::values(&text[part])).collect::<Vec<_>>()
+    })
+}
+
 /// The words of a plan outside of the texts in which secrets may stand: names of services and levels, for example. A weak secret that is
 /// such a word is none there.
 fn structure(plan: &Plan) -> BTreeSet<String> {
@@ -287,6 +290,26 @@ fn structure(plan: &Plan) -> BTreeSet<String> {
     visit_plan(&mut plan, &mut |_, text| text.clear());
     let text = serde_json::to_string(&plan).unwrap_or_default();
     text.split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_owned).collect()
+}
+
+/// Words in small letters that a plan gives variables, header fields and flags whose values are no secrets: `NODE_ENV=development`.
+fn open_words(plan: &Plan) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    let mut add = |name: &str, value: &str| {
+        let is_word = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_lowercase());
+        if is_word && !is_secret_name(name) {
+            words.insert(value.to_owned());
+        }
+    };
+    visit_plan(&mut plan.clone(), &mut |field, text| match field {
+        Field::Of(name) => add(name, text),
+        Field::Word => {
+            let set = text.split_whitespace().filter_map(|word| word.split_once('='));
+            set.for_each(|(name, value)| add(name, value.trim_matches(['"', '\''])));
+        }
+        Field::Sent | Field::Template | Field::Text => {}
+    });
+    words
 }
 
 /// The strings of a text of JSON, with their quotes.
@@ -307,10 +330,10 @@ fn strings_of(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The names of all placeholders of secrets in a text.
-fn named(text: &str) -> Vec<String> {
+/// All placeholders of secrets in a text.
+fn named(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
     let all = placeholders(text).into_iter().chain(template_placeholders(text));
-    all.map(|found| found.name.to_owned()).filter(|name| is_placeholder(name)).collect()
+    all.filter(|found| is_placeholder(found.name))
 }
 
 /// Whether a placeholder of this name stands for a secret.
@@ -395,6 +418,13 @@ pub fn quotable(text: &str) -> String {
     let masked = masked(None, text);
     let mark = |range: Range<usize>| (range.clone(), key::mark(&masked[range]));
     spliced(&masked, loose_parts(&masked).into_iter().map(mark))
+}
+
+/// Whether what stands at this place of a text is a secret or a part of one.
+pub(crate) fn is_in_secret(field: Field<'_>, text: &str, place: &Range<usize>) -> bool {
+    let probed = spliced(text, [(place.clone(), PROBE.to_owned())].into_iter());
+    let probe = place.start..place.start + PROBE.len();
+    secret_parts(field, &probed).iter().any(|part| part.start < probe.end && probe.start < part.end)
 }
 
 fn mask_parts(field: Field<'_>, text: &str) -> String {

@@ -16,6 +16,7 @@ use crate::node_command::NodeCommand;
 use crate::outside::read_file;
 use crate::placeholder::{Placeholder, placeholders, template_placeholders};
 use crate::problem::{Site, Span, did_you_mean, line_column, listed};
+use crate::secret::Field;
 use crate::text_form::Period;
 use crate::{prepare, secret};
 
@@ -410,7 +411,9 @@ fn read_templates(
                 continue;
             }
         };
-        for Placeholder { name, range } in template_placeholders(&text) {
+        for found in template_placeholders(&text) {
+            let Placeholder { name, range } = &found;
+            let name = *name;
             if known.iter().any(|known| known == name) || site.is_secret(name, span.clone()) {
                 continue;
             }
@@ -419,7 +422,7 @@ fn read_templates(
                 ("`{{` is not closed".to_owned(), Some(NOT_CLOSED.to_owned()))
             } else {
                 let hint = placeholder_hint(site, service_name, name, known, ("{{", "}}"));
-                (format!("unknown placeholder `{}`", clipped(&text[range])), hint)
+                (command::unknown(Field::Template, &text, &found), hint)
             };
             let Some(hint) = hint else { continue };
             // The label distinguishes problems of one template, which are all reported at one place.

@@ -35,7 +35,7 @@ pub use model::{
     ServiceStarted, ServiceUse, Slice, SliceKind, TcpUse, ThreadUse, TrialEnded, TrialStarted, WarmUp,
     Witness, WorkersLost,
 };
-pub use reader::{HEADER_BYTES_MAX, is_being_written, open};
+pub use reader::{HEADER_BYTES_MAX, is_being_written, open, read_file};
 pub use summary::{Folder, SUMMARY};
 pub use writer::{WriteError, Writer};
 

@@ -1,10 +1,12 @@
 //! Opens a complete or truncated record from disk and reports unreadable parts.
 
-use std::fs::TryLockError;
-use std::io::{self, BufRead, BufReader, Read};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use plan::Refused;
+use rustix::fs::OFlags;
 use serde::Deserialize;
 
 use crate::seal::Seal;
@@ -17,10 +19,13 @@ const SEALED_SINCE: u32 = 2;
 const EXPERIMENT_BYTES_MAX: u64 = 1 << 20;
 /// Maximum size of a header, which has the plan and little else.
 pub const HEADER_BYTES_MAX: u64 = 64 << 20;
-/// Maximum size of a line of events, and of all of them. A slice takes kilobytes, and a day of slices less
-/// than a gigabyte.
+/// Maximum size of a line of events, and of all of them. A slice takes a kilobyte, and a day of slices less
+/// than 200 MiB. In memory, events take about twice as much.
 const LINE_BYTES_MAX: u64 = 64 << 20;
-const EVENTS_BYTES_MAX: u64 = 8 << 30;
+const EVENTS_BYTES_MAX: u64 = 2 << 30;
+/// Maximum number of lines: a short one takes several times its size in memory. A day has fewer than a
+/// hundred thousand.
+const LINES_MAX: u64 = 4_000_000;
 /// Maximum number of damaged lines. Reading stops after that.
 const DAMAGE_MAX: usize = 1000;
 
@@ -39,15 +44,19 @@ pub fn open(path: &Path) -> Result<Record, Refused> {
     let (header, seal) = read_header(&directory.join("record.json"))?;
     let mut record = Record::new(directory.to_path_buf(), header);
     // A longer file is not an experiment file. No report depends on it, so its absence is not damage.
-    let experiment = plan::read_file(&directory.join("experiment.toml"), EXPERIMENT_BYTES_MAX).ok();
-    record.experiment_text = experiment.map(|text| String::from_utf8_lossy(&text).into_owned());
+    let path = directory.join("experiment.toml");
+    match read_file(&path, EXPERIMENT_BYTES_MAX) {
+        Ok(text) => record.experiment_text = Some(String::from_utf8_lossy(&text).into_owned()),
+        Err(error) if path.is_symlink() => return Err(at(&path)(error)),
+        Err(_) => {}
+    }
     let path = directory.join("events.jsonl");
-    match plan::open_file(&path) {
+    match open_file(&path) {
         Ok(file) => {
             let lines = BufReader::new(file.take(EVENTS_BYTES_MAX));
             read_events(lines, seal, &mut record).map_err(at(&path))?;
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
             record.damage.push("events.jsonl is missing: nothing is known of the run itself".into());
         }
         Err(error) => return Err(at(&path)(error)),
@@ -58,8 +67,36 @@ pub fn open(path: &Path) -> Result<Record, Refused> {
 /// Whether a process is writing the record in a folder, which it shows by a lock on the events. Always false
 /// if the file system has no locks.
 pub fn is_being_written(directory: &Path) -> bool {
-    let events = plan::open_file(&directory.join("events.jsonl"));
+    let events = open_file(&directory.join("events.jsonl"));
     events.is_ok_and(|events| matches!(events.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+/// Opens a file of a record.
+///
+/// # Errors
+/// As [`plan::open_file`], and if it is a symbolic link: in somebody else's record it may lead to any file of
+/// the reader.
+fn open_file(path: &Path) -> io::Result<File> {
+    let kind = fs::symlink_metadata(path)?.file_type();
+    if kind.is_symlink() {
+        let message = "it is a symbolic link, and may lead out of the record: put the file itself there";
+        return Err(io::Error::new(ErrorKind::InvalidInput, message));
+    }
+    if !kind.is_file() {
+        // Reports the kind of the file.
+        return plan::open_file(path);
+    }
+    // The file may have been replaced since.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// Reads a file of a record of at most this size.
+///
+/// # Errors
+/// If it is a symbolic link, not a file, or larger, or cannot be read.
+pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    plan::read_opened(open_file(path)?, bytes_max)
 }
 
 /// Reads the header and the seal that the first line of events continues. No seal in records from before
@@ -72,7 +109,7 @@ fn read_header(path: &Path) -> Result<(Header, Option<Seal>), Refused> {
         #[serde(default)]
         proofload: String,
     }
-    let text = plan::read_file(path, HEADER_BYTES_MAX).map_err(at(path))?;
+    let text = read_file(path, HEADER_BYTES_MAX).map_err(at(path))?;
     let shown = path.display();
     let header = |error: serde_json::Error| {
         Refused::new(format!("{shown}: not a record's header: {error}"), A_RECORD_IS)
@@ -90,17 +127,21 @@ fn read_header(path: &Path) -> Result<(Header, Option<Seal>), Refused> {
 }
 
 fn read_events(mut lines: impl BufRead, mut seal: Option<Seal>, record: &mut Record) -> io::Result<()> {
-    let mut line = Vec::new();
-    for number in 1.. {
+    let (mut line, mut all) = (Vec::new(), 0);
+    for number in 1_u64.. {
         line.clear();
-        let read = lines.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
-        if read == 0 {
-            break;
-        }
+        let read = lines.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? as u64;
+        all += read;
         let has_end = line.last() == Some(&b'\n');
-        let is_endless = read as u64 == LINE_BYTES_MAX && !has_end;
-        if is_endless || record.damage.len() >= DAMAGE_MAX {
-            let why = if is_endless { "it has no end within 64 MiB" } else { "too many lines are damaged" };
+        let why = match () {
+            () if all >= EVENTS_BYTES_MAX => Some("more than 2 GiB are no events of a run"),
+            () if read == 0 => break,
+            () if read == LINE_BYTES_MAX && !has_end => Some("it has no end within 64 MiB"),
+            () if record.damage.len() >= DAMAGE_MAX => Some("too many lines are damaged"),
+            () if number > LINES_MAX => Some("more than 4,000,000 lines are no events of a run"),
+            () => None,
+        };
+        if let Some(why) = why {
             record.doubt(format!("events.jsonl:{number}: {why}; nothing from here on is read"));
             break;
         }

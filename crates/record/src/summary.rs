@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::reader::HEADER_BYTES_MAX;
+use crate::reader::{HEADER_BYTES_MAX, read_file};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +73,7 @@ impl Folder {
 
     /// Reads the summary, if it was made by `made_by` from the current state of the record. Otherwise `None`.
     pub fn summary<S: DeserializeOwned>(&self, made_by: &str) -> Option<S> {
-        let text = plan::read_file(&self.directory.join(SUMMARY), HEADER_BYTES_MAX).ok()?;
+        let text = read_file(&self.directory.join(SUMMARY), HEADER_BYTES_MAX).ok()?;
         let kept: Kept<S> = serde_json::from_slice(&text).ok()?;
         (kept.made_by == made_by && kept.made_of == self.made_of).then_some(kept.summary)
     }

@@ -141,6 +141,24 @@ fn a_record_from_elsewhere_is_no_trap() {
 }
 
 #[test]
+fn links_in_a_record_are_not_followed() {
+    let (folder, at, writer) = begun();
+    drop(writer);
+    let linked = folder.path().join("linked");
+    std::os::unix::fs::symlink(&at, &linked).expect("a link");
+    assert_eq!(open(&linked).expect("the record itself may be linked").damage, Vec::<String>::new());
+    for name in ["experiment.toml", "events.jsonl", "record.json"] {
+        let (file, outside) = (at.join(name), folder.path().join(name));
+        fs::rename(&file, &outside).expect("moved");
+        std::os::unix::fs::symlink(&outside, &file).expect("a link");
+        let error = open(&at).expect_err("it is not followed").to_string();
+        assert!(error.contains(name) && error.contains("symbolic link"), "{error}");
+        fs::rename(&outside, &file).expect("moved back");
+    }
+    assert!(open(&at).is_ok());
+}
+
+#[test]
 fn events_that_fit_nowhere_are_damage() {
     let (_folder, at, _) = begun();
     fs::copy(Path::new(KEPT).join("record.json"), at.join("record.json")).expect("a header of format 1");

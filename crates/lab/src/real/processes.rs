@@ -40,7 +40,8 @@ impl Watch {
         let words =
             services.iter().flat_map(|service| &service.command).flat_map(|word| word.split_whitespace());
         let set = services.iter().flat_map(|service| service.env.clone());
-        let given: BTreeSet<(String, String)> = set.chain(words.filter_map(assigned)).collect();
+        let given = set.chain(words.filter_map(assigned)).map(|(name, value)| (name, literal(value)));
+        let given: BTreeSet<(String, String)> = given.collect();
         let watched = analysis::checks::WATCHED_VARIABLES.map(str::to_owned);
         let names = given.iter().map(|(name, _)| name.clone()).chain(watched).collect();
         Watch { names, given }
@@ -54,6 +55,11 @@ impl Watch {
             watched || value.is_empty() || given.into_iter().any(|(_, literal)| value.contains(literal));
         if known { value.to_owned() } else { "(another value)".to_owned() }
     }
+}
+
+/// A value as its process gets it; one with placeholders as it was written.
+fn literal(value: String) -> String {
+    plan::fill(&value, |_| None).unwrap_or(value)
 }
 
 /// The variable that a word such as `NODE_ENV=production` sets, and to what.
@@ -166,7 +172,7 @@ command = ["sh", "-c", "(POOL=4 exec node server.js --size=3)"]
 command = ["x"]
 env = { SECRET = "1" }
 [factors.mode]
-a = { api.env.MODE = "a" }
+a = { api.env.MODE = "a", api.env.CFG = "a=1 {{}" }
 b = { api.command = ["env", "LD_PRELOAD=j.so", "-u", "GONE", "node", "a=/b"] }
 "#;
         let text = text.replace("[services.api]", "entry = \"api\"\n[services.api]");
@@ -179,7 +185,9 @@ b = { api.command = ["env", "LD_PRELOAD=j.so", "-u", "GONE", "node", "a=/b"] }
         assert!(found.iter().all(|found| found != "SECRET" && !found.contains("size")), "{found:?}");
         assert_eq!(found.iter().filter(|name| *name == "LD_PRELOAD").count(), 1);
         // What the plan does not say is not told: it may come from the user's own shell.
-        assert_eq!((watch.told("MODE", "a"), watch.told("POOL", "4")), ("a".into(), "4".into()));
+        for (name, value) in [("MODE", "a"), ("POOL", "4"), ("CFG", "a=1 {}")] {
+            assert_eq!(watch.told(name, value), value);
+        }
         assert_eq!(
             (watch.told("MODE", "hunter2"), watch.told("NODE_ENV", "x")),
             ("(another value)".into(), "x".into())

@@ -30,10 +30,10 @@ const SECRETS: [&str; 10] = [
     "QZXJV7KWQ9/ZXVJ3QKXZ+W8J==",
 ];
 
-/// Places of a secret: a name and the experiment, with marks for the secret. `@S@` is the secret unchanged,
-/// `@H@` in one line, `@J@` within a JSON string, `@U@` in a URL, `@F@` in a form, `@Q@` as a word of a
-/// shell, `@X@` in XML, `@Y@` between apostrophes of YAML, `@B@` in the lines of a YAML block, `@N@` between
-/// quotes in one line.
+/// Where a secret is typed: a name and the experiment, with marks for the secret. `@S@` is the secret as it is, `@H@` in one line, `@J@`
+/// within a JSON string, `@U@` in a URL, `@D@` in a URL of a URL, `@P@` within a JSON
+/// string in a URL, `@F@` in a form, `@Q@` as a word of a shell, `@X@` in XML, `@Y@` between apostrophes of YAML, `@B@`
+/// in the lines of a block of it, `@N@` between quotes in one line.
 const CONTEXTS: &[(&str, &str)] = &[
     ("variable", r#"services.api.env.DB_PASSWORD = "@S@""#),
     ("variable of a level", r#"factors.setting.on.api.env.API_KEY = "@S@""#),
@@ -83,6 +83,11 @@ const CONTEXTS: &[(&str, &str)] = &[
     ("header list", r#"load.headers = { x-token = ["@H@", "b"] }"#),
     ("path", r#"load.path = "/items?a=1&api_key=@U@&b=2""#),
     ("field of a path", r#"load.path = "/items?user%5Bpassword%5D=@U@&tokens[]=@U@&b=2""#),
+    ("JSON in a query", r#"load.path = "/graphql?variables=%7B%22password%22%3A%22@P@%22%7D&b=2""#),
+    ("pair in a query", r#"load.path = "/items?q=%22password%22%3A%22@P@%22""#),
+    ("encoded query", r#"load.path = "/items?next=%2Flogin%3Faccess_token%3D@D@""#),
+    ("encoded name", r#"load.path = "/items?a=1&api%5Fkey=@U@&b=2""#),
+    ("JSON body with an escaped key", "load.method = \"POST\"\nload.body = '{\"pass\\u0077ord\": \"@J@\"}'"),
     ("JSON body", "load.method = \"POST\"\nload.body = '{\"user\": \"u\", \"password\": \"@J@\"}'"),
     (
         "nested JSON body",
@@ -101,6 +106,10 @@ const CONTEXTS: &[(&str, &str)] = &[
     (
         "form body in parts",
         "load.method = \"POST\"\nload.body = \"--x\\r\\nContent-Disposition: form-data; name=\\\"password\\\"\\r\\n\\r\\n@S@\\r\\n--x--\\r\\n\"",
+    ),
+    (
+        "form body in parts without quotes",
+        "load.method = \"POST\"\nload.body = \"--x\\r\\nContent-Disposition: form-data; name=password\\r\\n\\r\\n@S@\\r\\n--x--\\r\\n\"",
     ),
     ("XML body", "load.method = \"POST\"\nload.body = \"<a><password>@X@</password></a>\""),
     ("XML body with an attribute", "load.method = \"POST\"\nload.body = '<a><login token=\"@X@\"/></a>'"),
@@ -128,6 +137,12 @@ const CONTEXTS: &[(&str, &str)] = &[
     ),
     ("placeholder in a body", "load.method = \"POST\"\nload.body = \"{file.secret.txt}\""),
     ("placeholder in a header", "# @H@\nload.headers = { X-Api-Key = \"{file.secret.txt}\" }"),
+    ("placeholder with its scheme", r#"load.headers = { Authorization = "{file.bearer.txt}" }"#),
+    ("placeholder of cookies", r#"load.headers = { Cookie = "{file.cookies.txt}" }"#),
+    (
+        "placeholder of cookies in a command",
+        r#"services.api.command = ["node", "s.js", "-H", "Cookie: {file.cookies.txt}"]"#,
+    ),
     ("placeholder of a configuration", r#"services.api.env.CONFIG = "{file.config.json}""#),
 ];
 
@@ -138,12 +153,14 @@ const TEMPLATES: &[(&str, &str)] = &[
         "location / {\n  proxy_set_header Authorization \"Bearer @N@\";\n  proxy_pass http://127.0.0.1:1;\n}\n",
     ),
     ("variable of nginx", "server {\n  set $api_key \"@N@\";\n}\n"),
+    ("condition of nginx", "server {\n  if ($http_x_token != \"@N@\") {\n    return 403;\n  }\n}\n"),
     ("directive", "port 6379\nrequirepass @H@\nappendonly no\n"),
     ("directive with a tab", "password\t@H@\nuser u\n"),
     ("comment", "# requirepass @H@\nport 1\n"),
     ("YAML", "db:\n  password: '@Y@'\n  user: u\n"),
     ("YAML in double quotes", "db:\n  \"password\": \"@J@\"\n  user: u\n"),
     ("YAML block", "password: |-\n  @B@\nuser: u\n"),
+    ("YAML block with a comment", "password: |  # of the shop\n  @B@\nuser: u\n"),
     ("YAML below its key", "db:\n    password:\n      \"@J@\"\n    user: u\n"),
     ("YAML list", "tokens:\n- a\n- \"@J@\"\nuser: u\n"),
     ("YAML table", "credentials:\n  user: u\n  key: \"@J@\"\nport: 1\n"),
@@ -179,8 +196,13 @@ fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for secret in SECRETS {
         let config = filled("{\"db\": {\"host\": \"h\", \"password\": \"@J@\"}}", secret);
-        let files =
-            [("secret.txt", secret.to_owned()), ("tail.txt", "tailtail99".into()), ("config.json", config)];
+        let files = [
+            ("secret.txt", secret.to_owned()),
+            ("bearer.txt", format!("Bearer {secret}")),
+            ("cookies.txt", format!("sid={secret}; theme=dark")),
+            ("tail.txt", "tailtail99".into()),
+            ("config.json", config),
+        ];
         for (name, context) in CONTEXTS {
             let toml = placed(context, secret).map(|table| toml::to_string(&table).expect("TOML"));
             cases.extend(toml.map(|toml| Case { name: (*name).into(), secret, toml, files: files.to_vec() }));
@@ -225,12 +247,12 @@ fn fill_value(value: &mut Value, secret: &str) {
 
 fn filled(text: &str, secret: &str) -> String {
     let json = serde_json::to_string(secret).expect("a string");
-    let percent = |plain: &str| -> String {
-        let byte = |byte: u8| match byte.is_ascii_alphanumeric() || plain.as_bytes().contains(&byte) {
+    let percent = |text: &str| -> String {
+        let byte = |byte: u8| match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             true => char::from(byte).to_string(),
             false => format!("%{byte:02X}"),
         };
-        secret.bytes().map(byte).collect()
+        text.bytes().map(byte).collect()
     };
     let shell = format!("'{}'", secret.replace('\'', r"'\''"));
     let xml = secret.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
@@ -241,8 +263,10 @@ fn filled(text: &str, secret: &str) -> String {
         ("@N@", &secret.replace('\\', "\\\\").replace('"', "\\\"")),
         ("@B@", &secret.replace('\n', "\n  ")),
         ("@J@", &json[1..json.len() - 1]),
-        ("@U@", &percent("-._~")),
-        ("@F@", &percent("-._~").replace("%20", "+")),
+        ("@U@", &percent(secret)),
+        ("@D@", &percent(&percent(secret))),
+        ("@P@", &percent(&json[1..json.len() - 1])),
+        ("@F@", &percent(secret).replace("%20", "+")),
         ("@Q@", &shell),
         ("@X@", &xml),
         ("@Y@", &yaml),

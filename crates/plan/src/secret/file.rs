@@ -1,7 +1,7 @@
 //! Secrets in the text of an experiment file: shown with its problems, kept in a record, and what a record did not keep.
 
-use super::visit::flag_name;
-use super::{Field, MARK, Secrets, is_secret_name, key, masked};
+use super::visit::secret_flags;
+use super::{Field, MARK, Secrets, key, masked};
 use crate::problem::{Problem, Span};
 use crate::secret::parts::secret_parts;
 use crate::tree::{Node, Value};
@@ -118,13 +118,14 @@ fn walk(node: &Node, place: &Place, within: &str, found: &mut Vec<Leaf>) {
         }
         Value::Integer(..) | Value::Float(..) | Value::Boolean(_) | Value::Unusable(_) => {}
         Value::Array(items) => {
-            let mut flag: Option<&str> = None;
-            for item in items {
-                let behind = flag.filter(|name| is_secret_name(name));
-                let listed = behind.map_or(Place::Listed, |name| Place::Named(name.to_owned()));
+            let word = |item: &Node| {
+                if let Value::String(word) = &item.value { word.clone() } else { String::new() }
+            };
+            let words: Vec<String> = items.iter().map(word).collect();
+            for (item, flag) in items.iter().zip(secret_flags(&words)) {
+                let listed = flag.map_or(Place::Listed, Place::Named);
                 let is_named = matches!(place, Place::Named(_));
                 walk(item, if is_named { place } else { &listed }, within, found);
-                flag = if let Value::String(word) = &item.value { flag_name(word) } else { None };
             }
         }
         Value::Table(table) => {

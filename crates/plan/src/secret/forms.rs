@@ -27,6 +27,8 @@ pub(super) fn values(typed: &str) -> BTreeSet<String> {
         // What joins it to a placeholder is not said with it.
         let inside = text.trim_matches(|c: char| "-._:/|,;".contains(c));
         values.extend(Some(inside).filter(|inside| is_likely(inside)).map(str::to_owned));
+        // A brace in it is taken for that of a placeholder, whose name a message has.
+        values.extend(text.split(['{', '}']).filter(|name| is_likely(name)).map(str::to_owned));
         // Of a line that goes on behind the value, such as that of a script.
         let word = text.split([' ', '\t', ';']).next().unwrap_or_default();
         values.extend(Some(word).filter(|word| is_likely(word)).map(str::to_owned));
@@ -175,7 +177,7 @@ fn in_json(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-fn from_json(text: &str) -> Option<String> {
+pub(super) fn from_json(text: &str) -> Option<String> {
     serde_json::from_str(&format!("\"{text}\"")).ok()
 }
 

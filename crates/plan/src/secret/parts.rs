@@ -2,9 +2,10 @@
 //! `?token=abc&`, `postgres://user:password@host`.
 //!
 //! One scanner for all texts, for one stands in the other: JSON in a string of JSON in a word for a shell. `value` has what separates name
-//! and value, and where values end; `quote`, `xml` and `lines` have the grammars in which that is more than a character. In doubt more of a
-//! text is taken than less.
+//! and value, and where values end; `quote`, `xml` and `lines` have the grammars in which that is more than a character, and `encoded`
+//! decodes. In doubt more of a text is taken than less.
 
+mod encoded;
 mod lines;
 mod quote;
 mod value;
@@ -12,7 +13,10 @@ mod xml;
 
 use std::ops::Range;
 
-use super::{Field, MARK, is_placeholder, is_secret_name, key};
+use self::encoded::{DECODED_TIMES_MAX, encoded, escaped_names};
+use super::names::{is_count, is_secret_name};
+use super::visit::is_flag;
+use super::{Field, MARK, is_placeholder, key};
 use crate::placeholder::{Placeholder, placeholders, template_placeholders};
 
 /// Fields whose value may have several words, wherever in a text they stand. Their values are lists of pairs.
@@ -28,13 +32,23 @@ const ENDS: &str = "&;,`)]}";
 
 /// The places of secrets in a text, in order.
 pub(super) fn secret_parts(field: Field<'_>, text: &str) -> Vec<Range<usize>> {
+    parts_within(field, text, DECODED_TIMES_MAX)
+}
+
+/// The same; encoded texts within texts are decoded as often as this.
+fn parts_within(field: Field<'_>, text: &str, times: usize) -> Vec<Range<usize>> {
     if let Field::Of(name) = field
         && is_secret_name(name)
     {
-        return literal(text, 0..text.len(), field, is_list(name));
+        return if is_count(name, text) {
+            Vec::new()
+        } else {
+            literal(text, 0..text.len(), field, is_list(name))
+        };
     }
     let mut found = assigned(text, field);
-    found.extend(users(text).chain(private_keys(text)).map(|range| (range, false)));
+    let others = users(text).chain(private_keys(text)).chain(encoded(field, text, times));
+    found.extend(others.map(|range| (range, false)));
     found.sort_by_key(|(range, _)| (range.start, usize::MAX - range.end));
     found.dedup_by(|(later, _), (before, _)| {
         let is_same = later.start < before.end;
@@ -136,22 +150,23 @@ fn private_keys(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// Words behind the name of a secret, or a way of authorization, that look like a secret, whatever stands between: of what was typed wrongly.
 pub(super) fn loose_parts(text: &str) -> Vec<Range<usize>> {
-    let (mut found, mut at, mut is_behind) = (Vec::new(), 0, false);
+    let (mut found, mut at, mut behind): (Vec<Range<usize>>, usize, Option<&str>) = (Vec::new(), 0, None);
     for word in text.split(char::is_whitespace) {
-        if let Some(range) = password_as_port(word).filter(|_| !is_behind) {
+        if let Some(range) = password_as_port(word).filter(|_| behind.is_none()) {
             found.push(at + range.start..at + range.end);
         }
         let plain = word.trim_matches(|c: char| "\"'`:=,;-".contains(c));
         let is_scheme = SCHEMES.iter().any(|scheme| scheme.trim_end().eq_ignore_ascii_case(plain));
         let is_mark = marks(word).next().is_some();
-        let is_flag = word.trim_start_matches(['"', '\'', '`']).starts_with('-');
-        if is_behind && !is_scheme && !is_mark && !is_flag && is_likely(plain) {
+        let is_flag = is_flag(word.trim_matches(['"', '\'', '`']));
+        let is_value = behind.is_some_and(|name| !is_count(name, plain)) && is_likely(plain);
+        if is_value && !is_scheme && !is_mark && !is_flag {
             let begin = at + word.find(plain).unwrap_or(0);
             found.push(begin..begin + plain.len());
         }
         let is_name =
             plain.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c)) && is_secret_name(plain);
-        is_behind = is_scheme || is_name;
+        behind = (is_scheme || is_name).then_some(plain);
         // White space is one character, of one or more bytes.
         at += word.len() + text[at + word.len()..].chars().next().map_or(0, char::len_utf8);
     }
@@ -187,10 +202,13 @@ fn assigned(text: &str, field: Field<'_>) -> Vec<(Range<usize>, bool)> {
         from = end;
         let name = &text[start..end];
         if is_secret_name(name) && !PASSES_ON.contains(&name) {
-            let values = value::values(text, &(start..end), field);
+            let mut values = value::values(text, &(start..end), field);
+            values.retain(|value| !is_count(name, &text[value.clone()]));
             from = values.last().map_or(end, |value| value.end.max(end));
             found.extend(values.into_iter().map(|value| (value, is_list(name))));
         }
     }
+    let escaped = escaped_names(text).flat_map(|name| value::values(text, &name, field));
+    found.extend(escaped.map(|value| (value, false)));
     found
 }

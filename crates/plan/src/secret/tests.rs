@@ -9,10 +9,11 @@ use crate::Problem;
 fn names_of_secrets_are_known_in_any_style_and_others_are_left_alone() {
     let secret = "Authorization proxy-authorization Cookie Set-Cookie X-Api-Key apiKey GITHUB_TOKEN x-amz-security-token \
                   DB_PASSWORD PGPASSWORD MYSQL_PWD AWS_SECRET_ACCESS_KEY PRIVATE_KEY GOOGLE_CREDENTIALS \
-                  sessionId accessKeyId privateKey userPwd passWord DB_PASS smtpPass pass";
+                  sessionId accessKeyId privateKey userPwd passWord DB_PASS smtpPass pass SESSIONID sessionid JSESSIONID PHPSESSID \
+                  accesskey privatekey --pass-phrase pass_word api.key tokenId TOKEN_ISSUER_KEY";
     secret.split(' ').for_each(|name| assert!(is_secret_name(name), "{name}"));
-    let plain =
-        "NODE_ENV accept PATH PWD SORT_KEY DB_PASSWORD_FILE TOKEN_PATH tokenFile PASSENGERS BYPASS PORT";
+    let plain = "NODE_ENV accept PATH PWD OLDPWD SORT_KEY DB_PASSWORD_FILE TOKEN_PATH tokenFile PASSENGERS BYPASS PORT tokenizer tokenize \
+         tokenisation SESSION_IDLE_TIMEOUT";
     plain.split(' ').for_each(|name| assert!(!is_secret_name(name), "{name}"));
 }
 
@@ -31,6 +32,8 @@ fn what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not() {
         ("DATABASE_URL=postgres://u:p@h:5/shop?x=1", "DATABASE_URL=postgres://…@h:5/shop?x=1"),
         ("postgres://u:p@{db.address}:{db.port}/shop", "postgres://…@{db.address}:{db.port}/shop"),
         ("http://127.0.0.1:3000/a@b", "http://127.0.0.1:3000/a@b"),
+        ("postgres://u:p%40w@h/shop?x=%20", "postgres://…@h/shop?x=%20"),
+        ("/a?b=1&q=%22password%22%3A%22abc%22&c=%20d", "/a?b=1&q=…&c=%20d"),
         ("Authorization: Bearer abc def", "Authorization: Bearer …"),
         ("curl -H 'Authorization: Basic dTpw' x", "curl -H 'Authorization: Basic …' x"),
         ("TOKEN=abc exec node server.js --api-key=def", "TOKEN=… exec node server.js --api-key=…"),
@@ -46,13 +49,29 @@ fn what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not() {
         ("TOKEN={port}abc", "TOKEN={port}…"),
         ("postgres://shop:{env.PW}@h/", "postgres://shop:{env.PW}@h/"),
         ("a token is wanted", "a token is wanted"),
+        // Numbers of tokens.
+        (
+            r#"{"max_tokens":100000,"tokenizer":"sentencepiece"}"#,
+            r#"{"max_tokens":100000,"tokenizer":"sentencepiece"}"#,
+        ),
+        ("node x --max-tokens 100000 --tokens=5", "node x --max-tokens 100000 --tokens=5"),
+        ("auth_tokens=100000", "auth_tokens=…"),
     ] {
         let masked = masked(None, text);
         assert_eq!(plain(&masked), kept);
         assert_eq!(super::masked(None, &masked), masked, "once is enough");
     }
-    let words = ["node", "--token", "abc", "--size", "3"].map(str::to_owned);
-    assert_eq!(plain(&masked_words(&words).join(" ")), "node --token … --size 3");
+    for (words, kept) in [
+        ("node --token abc --size 3", "node --token … --size 3"),
+        ("node --token -pl4ntedValue --size 3", "node --token … --size 3"),
+        ("node --token --zq7PLANTtok", "node --token …"),
+        ("node --token -v --password --http2 -p8080", "node --token -v --password --http2 -p8080"),
+    ] {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        assert_eq!(plain(&masked_words(&words).join(" ")), kept);
+        assert_eq!(plain(&masked(None, &words.join(" "))), kept, "as a line");
+        assert_eq!(plain(&quotable(&words.join(" "))), kept, "as a message");
+    }
     assert_eq!(plain(&masked(Some("X-Api-Key"), "abc {user}")), "…{user}");
 }
 
@@ -115,6 +134,44 @@ fn a_plan_is_run_with_its_secrets_and_kept_without() {
 }
 
 #[test]
+fn filled_in_values_are_masked_as_typed_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    // `Basic` of `bob:zq7PLANTpw99`.
+    let coded = "Ym9iOnpxN1BMQU5UcHc5OQ==";
+    for (value, field) in [
+        ("Bearer zq7PLANTpw99".to_owned(), "headers = { Authorization = \"{file.value}\" }"),
+        (coded.to_owned(), "headers = { Authorization = \"Basic {file.value}\" }"),
+        (format!("Basic {coded}"), "headers = { authorization = \"{file.value}\" }"),
+        ("theme=dark; sid=zq7PLANTpw99".to_owned(), "headers = { Cookie = \"{file.value}\" }"),
+        ("bob:zq7PLANTpw99".to_owned(), "path = \"/?token={file.value}\""),
+    ] {
+        fs::write(folder.path().join("value"), &value).unwrap();
+        let text = format!("name = \"x\"\n[services.api]\ncommand = [\"node\"]\n[load]\n{field}\n");
+        let secrets = crate::parse(&text, folder.path()).unwrap().secrets;
+        assert_eq!(secrets.hide("tok zq7PLANTpw99 end"), "tok {file.value} end", "{field} with {value}");
+        assert_eq!(secrets.hide("theme=dark"), "theme=dark");
+    }
+}
+
+#[test]
+fn words_of_other_variables_are_no_secrets_there() {
+    let text = "name = \"x\"\n[services.api]\ncommand = [\"node\", \"--mode=staging\", \"sunshine\"]\n\
+                env = { NODE_ENV = \"development\", SESSION_SECRET = \"development\", A_TOKEN = \"staging\", B_TOKEN = \"sunshine\" }\n\
+                [load]\npath = \"/\"\n";
+    let plan = crate::parse(text, Path::new("/")).unwrap();
+    let kept = plan.masked();
+    let CommandTexts { words, env, .. } = kept.variants[0].services[0].command().unwrap().texts();
+    assert_eq!((env["NODE_ENV"].as_str(), words[1].as_str()), ("development", "--mode=staging"));
+    assert!(
+        ["SESSION_SECRET", "A_TOKEN", "B_TOKEN"].iter().all(|name| env[*name].starts_with(MARK)),
+        "{env:?}"
+    );
+    // Any other word is looked for.
+    assert!(words[2].starts_with(MARK), "{words:?}");
+    assert_eq!(plain(&plan.secrets.hide("no sunshine, staging")), "no …, staging");
+}
+
+#[test]
 fn a_file_is_found_from_any_folder_and_a_brace_that_is_written_twice_is_none() {
     let text = "{file.a}{file./b}{{file.c}{env.D}";
     assert_eq!(anchored(text, Path::new("/x")), "{file./x/a}{file./b}{{file.c}{env.D}");
@@ -156,6 +213,7 @@ fn a_file_is_shown_with_its_problems_and_without_its_secrets() {
     assert_eq!(veiled(text), shown);
     // What is no TOML has no leaves.
     assert_eq!(veiled("a = ["), "a = [");
+    assert_eq!(veiled("a = [\"--token\", 5zq7PLANT, 1]"), "a = [\"--token\", *********, 1]");
 }
 
 #[test]
@@ -168,6 +226,21 @@ fn problems_say_nothing_of_secrets() {
         assert!(told.iter().any(|one| one.contains(expected)), "{told:?}");
     }
     assert!(told.iter().all(|one| !one.contains("hunter2")), "{told:?}");
+}
+
+#[test]
+fn placeholders_in_secrets_are_not_named() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("t"), "password: a{{hunter2}}\n").unwrap();
+    let text = "name = \"x\"\n[services.api]\ncommand = [\"node\", \"--token\", \"a{hunter2\"]\n\
+                env = { TOKEN = \"a{hunter2\", B = \"API_KEY=b{hunter2\" }\ntemplates = { \"c\" = \"t\" }\n[load]\npath = \"/\"\n";
+    let problems = crate::parse(text, folder.path()).unwrap_err();
+    let told: Vec<String> = problems.iter().map(|one| format!("{one:?}")).collect();
+    assert!(told.len() == 4 && told.iter().all(|one| one.contains("placeholder in a secret")), "{told:?}");
+    assert!(told.iter().all(|one| !one.contains("hunter2")), "{told:?}");
+    // All else is named.
+    let problems = crate::parse(&text.replace("TOKEN", "A"), folder.path()).unwrap_err();
+    assert!(problems.iter().any(|one| one.message == "unknown placeholder `{hunter2`"), "{problems:?}");
 }
 
 /// Pointers to all texts of a value.

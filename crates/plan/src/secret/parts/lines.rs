@@ -22,7 +22,7 @@ pub(super) fn yaml_block(text: &str, name: Range<usize>, colon: usize) -> Option
         return None;
     }
     let (first, rest) = text[colon + 1..].split_once('\n')?;
-    let first = first.trim();
+    let first = first.split_once(" #").map_or(first, |(first, _)| first).trim();
     let is_block =
         first.starts_with(['|', '>']) && first[1..].chars().all(|c| "+-".contains(c) || c.is_ascii_digit());
     if !(is_block || first.is_empty() || first.starts_with('#')) {

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::super::Field;
+use super::super::{Field, visit};
 use super::lines::{directive, line_value, yaml_block};
 use super::quote::{Quote, quoted, quoted_lines};
-use super::{ENDS, MARK, is_list, marks, scheme, xml};
+use super::{ENDS, MARK, is_likely, is_list, marks, scheme, xml};
 
 /// What closes the index of a field.
 const CLOSING: [&str; 3] = ["]", "%5D", "%5d"];
@@ -25,7 +25,8 @@ pub(super) fn values(text: &str, name: &Range<usize>, field: Field<'_>) -> Vec<R
         return values;
     }
     let closed = Quote::of(&text[name.end..]);
-    if let Some(value) = closed.and_then(|_| form_part(text, name)) {
+    let is_part = closed.is_some() || ends_with_word(&text[..name.start], "name=");
+    if let Some(value) = is_part.then(|| form_part(text, name)).flatten() {
         return vec![value];
     }
     let Some((separator, at)) = separator(text, name, field, closed) else { return Vec::new() };
@@ -58,6 +59,11 @@ fn separator(
     if let Some(arrow) = ["=>", ":=", "?=", "+="].iter().find(|sign| behind.starts_with(**sign)) {
         return Some((Separator::Equals, at(arrow.len())));
     }
+    // A condition of nginx.
+    let other = behind.strip_prefix("!=").map(|other| other.trim_start_matches([' ', '\t']));
+    if let Some(other) = other.filter(|other| Quote::of(other).is_some()) {
+        return Some((Separator::Equals, text.len() - other.len()));
+    }
     match behind.chars().next() {
         Some('=') => return Some((Separator::Equals, at(signs))),
         Some(':') => return Some((Separator::Colon, at(1))),
@@ -71,14 +77,24 @@ fn separator(
     // A list of words, as JSON has it.
     if let Some(word) = behind.strip_prefix(',').filter(|_| is_flag && closed.is_some()) {
         let word = word.trim_start();
-        return Quote::of(word).map(|_| (Separator::Equals, text.len() - word.len()));
+        // Without quotes it is no list of words, and shown for that.
+        let plain = word.split(|c: char| c.is_whitespace() || ENDS.contains(c)).next().unwrap_or_default();
+        let is_value = Quote::of(word).is_some() || is_likely(plain);
+        return is_value.then(|| (Separator::Equals, text.len() - word.len()));
     }
     let spaced = without_space(rest.trim_start_matches("\\\n"), None);
     let is_spaced = closed.is_none() && spaced.len() < rest.len() && !spaced.is_empty();
-    if is_spaced && (Quote::of(spaced).is_some() || is_flag && !spaced.starts_with('-')) {
+    let word = spaced.split(char::is_whitespace).next().unwrap_or_default();
+    let is_next = || visit::is_flag(word.trim_end_matches(['"', '\'']));
+    if is_spaced && (Quote::of(spaced).is_some() || is_flag && !is_next()) {
         return Some((Separator::Space, text.len() - spaced.len()));
     }
     directive(text, name, field).filter(|_| closed.is_none()).map(|at| (Separator::Space, at))
+}
+
+fn ends_with_word(text: &str, word: &str) -> bool {
+    let begin = text.len().checked_sub(word.len());
+    begin.and_then(|begin| text.get(begin..)).is_some_and(|end| end.eq_ignore_ascii_case(word))
 }
 
 /// A text without the index of a field before its sign: `user[password]=`, `tokens[]=`, also as a URL writes it.

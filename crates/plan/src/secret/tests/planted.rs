@@ -52,6 +52,17 @@ fn files(secret: &str) -> Vec<String> {
         body(&json!({ "credentials": { "user": secret } }).to_string()),
         body(&format!("user=bob&password={form}&page=2")),
         body(&format!("user%5Bpassword%5D={form}&page=2")),
+        body(&format!("api%5Fkey={form}&page=2")),
+        body(&format!("page=2&data={}", percent_encoded(&object))),
+        file("", "", &format!("path = {}", in_toml(&format!("/?q={}&page=2", percent_encoded(&object))))),
+        file(
+            "",
+            "",
+            &format!(
+                "path = {}",
+                in_toml(&format!("/?next={}", percent_encoded(&format!("/?token={form}"))))
+            ),
+        ),
         body(&lines.replace("\": ", "\"\t:\n    ")),
         body(&json!({ "headers": [{ "name": "X-Api-Key", "value": secret }] }).to_string()),
         body(&format!("<a><password>{xml}</password><api-key value=\"{xml}\"/></a>")),

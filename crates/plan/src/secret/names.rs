@@ -1,0 +1,52 @@
+//! The names whose values are secrets: of variables, flags, header fields, and keys in bodies and queries.
+
+/// What such a name has in it, in any spelling: `api_key`, `apiKey`, `X-Api-Key`.
+const NAMES: &str = "AUTHORIZATION COOKIE TOKEN SECRET PASSWORD PASSWD PASSPHRASE APIKEY ACCESSKEY PRIVATEKEY \
+    CREDENTIAL SESSIONID SESSID REQUIREPASS";
+/// Other words that begin like one of these.
+const OTHERS: [&str; 6] = ["TOKENIZ", "TOKENISA", "TOKENISE", "TOKENISI", "SESSIONIDLE", "APIKEYCLOAK"];
+/// Endings of names that say where a secret lies, and not what it is.
+const PLACES: [&str; 3] = ["_FILE", "_PATH", "_DIR"];
+/// Words beside TOKENS in names of numbers of tokens, as language models have them.
+const COUNTED: &str =
+    "MAX MIN NUM N NEW TOTAL LIMIT BUDGET COUNT CONTEXT INPUT OUTPUT PROMPT COMPLETION CACHED REASONING";
+/// Digits of a number of tokens.
+const COUNT_DIGITS_MAX: usize = 9;
+
+/// Whether the value of such a variable, flag or field is a secret.
+pub fn is_secret_name(name: &str) -> bool {
+    let parted = parted(name);
+    let joined = OTHERS.iter().fold(parted.replace('_', ""), |joined, other| joined.replace(other, " "));
+    // `DB_PASS` and `MYSQL_PWD`, and neither `PASSENGERS` nor `OLDPWD`.
+    let is_pass = parted == "PASS" || parted.ends_with("_PASS") || parted.contains("_PWD");
+    let is_named = is_pass || NAMES.split(' ').any(|part| joined.contains(part));
+    is_named && !PLACES.iter().any(|end| parted.ends_with(end))
+}
+
+/// Whether a value behind the name of a secret is a plain number of tokens, as in `max_tokens`.
+pub(super) fn is_count(name: &str, value: &str) -> bool {
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number || value.len() > COUNT_DIGITS_MAX {
+        return false;
+    }
+    let parted = parted(name);
+    let words: Vec<&str> = parted.split('_').filter(|word| !word.is_empty()).collect();
+    let is_counted = || words.iter().any(|word| COUNTED.split(' ').any(|counted| counted == *word));
+    words == ["TOKENS"]
+        || words.contains(&"TOKENS") && is_counted()
+        || words.ends_with(&["TOKEN", "COUNT"])
+        || words.ends_with(&["TOKEN", "LIMIT"])
+}
+
+/// A name in capitals, with `_` between its words: `sessionId` has two.
+fn parted(name: &str) -> String {
+    let (mut parted, mut before) = (String::new(), ' ');
+    for c in name.chars() {
+        if before.is_ascii_lowercase() && c.is_ascii_uppercase() {
+            parted.push('_');
+        }
+        before = c;
+        parted.push(if c.is_alphanumeric() { c.to_ascii_uppercase() } else { '_' });
+    }
+    parted
+}

@@ -1,0 +1,98 @@
+//! Secrets whose names are encoded: JSON and other texts in a field of a query or of a form, names with percent signs, and keys of JSON with
+//! escapes.
+//!
+//! ```text
+//! /a?variables=%7B%22password%22%3A%22VALUE%22%7D   api%5Fkey=VALUE   {"\u0070assword": "VALUE"}
+//! ```
+
+use std::ops::Range;
+
+use ::model::text::percent_decoded;
+
+use super::super::forms::from_json;
+use super::super::names::is_secret_name;
+use super::{Field, parts_within};
+
+/// A URL may stand in the query of a URL, and has a query, too.
+pub(super) const DECODED_TIMES_MAX: usize = 2;
+/// Longest key of JSON that is decoded, and most bytes between its begin and an escape.
+const KEY_BYTES_MAX: usize = 200;
+/// What no field of a query or of a form has in it.
+const ENDS: [char; 7] = ['&', '#', '"', '<', '>', '`', '\\'];
+
+/// The fields that have secrets in them once their percent signs are decoded, as often as this. Each is taken as a whole.
+pub(super) fn encoded(field: Field<'_>, text: &str, times: usize) -> Vec<Range<usize>> {
+    let (mut found, mut from, mut apostrophes) = (Vec::new(), 0, 0);
+    while let Some(percent) = text[from..].find('%').map(|at| from + at).filter(|_| times > 0) {
+        let is_begin = |c: char| is_end(c) || c == '?' || c == '\'';
+        let start = percent - text[from..percent].rsplit(is_begin).next().unwrap_or_default().len();
+        apostrophes += text[from..start].matches('\'').count();
+        let one = Encoded::of(text, start, apostrophes % 2 == 1);
+        from = one.value.end;
+        apostrophes += text[start..from].matches('\'').count();
+        found.extend(one.secret(field, text, times));
+    }
+    found
+}
+
+fn is_end(c: char) -> bool {
+    c.is_whitespace() || ENDS.contains(&c)
+}
+
+/// A field of a query or of a form, which may have no name: a word of a path, for example.
+struct Encoded {
+    name: Range<usize>,
+    value: Range<usize>,
+}
+
+impl Encoded {
+    /// The one that begins at `start`; `is_quoted`: an apostrophe ends it.
+    fn of(text: &str, start: usize, is_quoted: bool) -> Encoded {
+        let ends = |c: char| is_end(c) || is_quoted && c == '\'';
+        let length = text[start..].find(|c| ends(c) || "=?".contains(c)).unwrap_or(text.len() - start);
+        let end = start + length;
+        if !text[end..].starts_with('=') {
+            return Encoded { name: start..start, value: start..end };
+        }
+        let length = text[end + 1..].find(ends).unwrap_or(text.len() - end - 1);
+        Encoded { name: start..end, value: end + 1..end + 1 + length }
+    }
+
+    fn secret(&self, field: Field<'_>, text: &str, times: usize) -> Option<Range<usize>> {
+        // What is no secret before it is decoded: the password of a URL is found without that.
+        let has_secret = |range: &Range<usize>| {
+            let written = &text[range.clone()];
+            let found = |text: &str, times: usize| parts_within(field, text, times).len();
+            decoded(written).is_some_and(|plain| found(&plain, times - 1) > found(written, 0))
+        };
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "_-.[]".contains(c);
+        let is_named = decoded(&text[self.name.clone()])
+            .is_some_and(|name| name.chars().all(is_part) && is_secret_name(&name));
+        match () {
+            () if is_named || has_secret(&self.value) => Some(self.value.clone()),
+            // The sign may belong to the value, as at the end of base64.
+            () if has_secret(&self.name) => Some(self.name.start..self.value.end),
+            () => None,
+        }
+    }
+}
+
+/// A text as its reader decodes it; `None` if nothing in it is encoded.
+fn decoded(text: &str) -> Option<String> {
+    let decoded = text.contains('%').then(|| percent_decoded(&text.replace('+', " ")))?;
+    let decoded = String::from_utf8_lossy(&decoded).into_owned();
+    (decoded != text).then_some(decoded)
+}
+
+/// Keys of JSON that are names of secrets and have escapes for letters.
+pub(super) fn escaped_names(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    text.match_indices("\\u").filter_map(move |(at, _)| {
+        let from = at.saturating_sub(KEY_BYTES_MAX);
+        let start = from + bytes[from..at].iter().rposition(|byte| *byte == b'"')? + 1;
+        let to = bytes.len().min(at + KEY_BYTES_MAX);
+        let end = at + bytes[at..to].iter().position(|byte| *byte == b'"')?;
+        let name = from_json(&text[start..end])?;
+        is_secret_name(&name).then_some(start..end)
+    })
+}
