@@ -132,7 +132,8 @@ fn a_copy_is_compared_in_each_judged_metric() {
         // Variants differ in both; here in throughput alone.
         for variant in [0, 1] {
             each(&mut record, variant, |slice| {
-                let each_ns = 100_000 + 100 * u64::from(slice.block);
+                // So little that they wait, and are judged by the clock.
+                let each_ns = 1_000 + u64::from(slice.block);
                 slice.services[0].cpu_ns = slice.counts.successful_in_window * each_ns;
             });
         }
@@ -148,9 +149,9 @@ fn a_copy_is_compared_in_each_judged_metric() {
 fn failures_of_the_judged_endpoint_void_it() {
     let judged = |name: &str| {
         let mut record = sound();
-        record.header.plan.design.endpoint = Some(plan::Endpoint { name: name.to_owned(), share: 0.01 });
+        record.header.plan.design.endpoint = Some(plan::Endpoint { name: name.to_owned(), share: 0.1 });
         each(&mut record, 1, |slice| {
-            let (few, sent) = (slice.counts.sent / 100, slice.counts.sent);
+            let (few, sent) = (slice.counts.sent / 10, slice.counts.sent);
             slice.counts.endpoints = [("cart", sent - few, 0), ("order", few, few / 2)]
                 .map(|(name, sent, failed)| EndpointCounts {
                     sent,

@@ -35,7 +35,8 @@ fn a_frozen_service_breaks_a_limit_on_a_quantile() {
 fn a_service_that_responds_late_or_never_again_is_silent() {
     for env in [[("FREEZE_AT", "0"), ("FREEZE_FOR", "1800")], [("FREEZE_AT", "800"), ("FREEZE_FOR", "60000")]]
     {
-        let flags = ["-d", "3s", "-c", "4", "--timeout", "4s", "--limit", "p99 < 800ms"];
+        // Of p99 a busy machine would show too few requests.
+        let flags = ["-d", "3s", "-c", "4", "--timeout", "4s", "--limit", "p90 < 800ms"];
         Service::start(&env).load(&flags).ends(1).says(&["V56", "no response for"]);
     }
 }
