@@ -219,8 +219,8 @@ impl Searched {
 }
 
 impl Capacity {
-    /// Removes everything that could be taken for a result, because the variant is invalid. Each field is
-    /// named, so that a new one needs a decision.
+    /// Removes everything that could be taken for a result, because the variant is invalid. `breaks_at_per_s`
+    /// stays: it is a reason. Each field is named, so that a new one needs a decision.
     pub(crate) fn forget_figures(&mut self) {
         let Capacity {
             variant: _,
@@ -235,14 +235,14 @@ impl Capacity {
             at_least,
             limited_by,
             curve,
-            breaks_at_per_s,
+            breaks_at_per_s: _,
             seconds_for_five_percent,
             overload,
             bias: _,
         } = self;
         (*per_s, *interval, *met_first, *erratic, *overload) = (None, None, None, None, None);
         (*saturated_per_s, *saturated_cores, *bracket) = (None, None, [None; 2]);
-        (*breaks_at_per_s, *seconds_for_five_percent) = (None, None);
+        *seconds_for_five_percent = None;
         (*at_least, *limited_by) = (false, LimitedBy::Unknown);
         curve.clear();
     }
