@@ -29,7 +29,10 @@ const ASSUMED: [f64; 3] = [0.01, 0.03, 0.10];
 pub fn run(plan: &Plan, json: bool) -> anyhow::Result<u8> {
     let told = match json {
         true => model::text::json(serde_json::to_string_pretty(&plan.masked())?),
-        false => format!("{}{}", describe(plan), power(plan)),
+        false => {
+            let masked = plan.masked();
+            format!("{}{}", describe(&masked), power(&masked))
+        }
     };
     print::data(&told)?;
     preflight::commands(plan)?;

@@ -2,6 +2,7 @@
 //! file, and the difference of two files. This file contains the flags and their meaning. Reading, starting
 //! and drawing follow below.
 
+use std::env;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -396,26 +397,36 @@ pub fn is_one(path: &Path, text: &[u8]) -> bool {
     text.starts_with(BEGIN) || name.starts_with("isolate") && name.ends_with(".log")
 }
 
+/// The installed `node`.
+fn node() -> Option<PathBuf> {
+    let folders = env::var_os("PATH")?;
+    let found = env::split_paths(&folders).map(|folder| folder.join("node")).find(|path| path.is_file())?;
+    found.canonicalize().ok()
+}
+
+fn without_node(name: &str, why: &str) -> Failed {
+    Failed::new(SELF, format!("{name}: a log of V8, which takes `node` to read, {why}")).hint(format!(
+        "install Node.js; or where there is one: node --prof-process --preprocess {name} > v8.json, and give v8.json here"
+    ))
+}
+
 /// Returns the JSON that `node --prof-process --preprocess` prints.
 pub fn preprocessed(path: &Path) -> Result<Vec<u8>, Failed> {
     let name = path.display();
     // Absolute, so that a name with a leading dash is not taken for a flag of node.
     let absolute = path.canonicalize().map_err(|error| Failed::usage(format!("{name}: {error}")))?;
     print::tell!("{name}: a log of V8; node --prof-process reads it");
-    let mut command = machine::command("node");
+    let node = node().ok_or_else(|| without_node(&name.to_string(), "and there is none"))?;
+    let mut command = machine::command(node);
     command.args(["--prof-process", "--preprocess"]).arg(absolute);
+    // Node would run `nm` with file names that the log chooses, and `nm` loads a plugin that its arguments
+    // name. Without a PATH there is no `nm`, and native functions have no names.
+    command.env("PATH", "/dev/null").current_dir("/");
     // Modules that the user preloads into Node.js are not wanted here.
     command.env_remove("NODE_OPTIONS");
     let ran = machine::run_keeping(&mut command, PATIENCE, PROFILE_BYTES_MAX as usize + 1);
-    let ran = ran.map_err(|error| {
-        let message = match error.kind() {
-            ErrorKind::NotFound => format!("{name}: a log of V8, which takes `node` to read, and there is none"),
-            _ => format!("{name}: node cannot be started: {error}"),
-        };
-        Failed::new(SELF, message).hint(format!(
-            "install Node.js; or where there is one: node --prof-process --preprocess {name} > v8.json, and give v8.json here"
-        ))
-    })?;
+    let ran =
+        ran.map_err(|error| without_node(&name.to_string(), &format!("which cannot be started: {error}")))?;
     let late = || format!("{name}: node --prof-process took over {} min", PATIENCE.as_secs() / 60);
     let Output { status, stdout: text, .. } = ran.ok_or_else(|| Failed::usage(late()))?;
     if text.len() as u64 > PROFILE_BYTES_MAX {

@@ -7,13 +7,13 @@ use analysis::measurement::{Bend, Kept, Stretch};
 use analysis::{Measurement, Window};
 use model::document::{Block, Cell, Document, Fit, Line, Table, Tone};
 use model::quantity::{NONE, Quantity, bytes, count, many, micros, rate, share, span, three_digits};
-use model::{Check, EndpointCounts, FailureKind, Finding, Protocol, Rate, Think, Until};
+use model::{Check, EndpointCounts, FailureKind, Protocol, Rate, Think, Until};
 use plan::{Load, Variant};
 use stats::{Latencies, Quantile};
 
 use crate::Measured;
-use crate::csv::{self, Figures};
-use crate::experiment::{INVALID, invalid, remarks, warnings};
+use crate::csv::Figures;
+use crate::experiment::{invalid, remarks, warnings};
 use crate::validity::explained_by;
 
 mod data;
@@ -213,36 +213,16 @@ impl<'a> Loaded<'a> {
         Document::new(self.title(), blocks.into_iter().chain(self.noted()))
     }
 
+    /// One row for each slice and figure.
+    pub(crate) fn figures(&self) -> Figures {
+        data::figures(&self.of)
+    }
+
     /// What happened to the requests of an invalid slice: counts, and no figure that could be taken for a result.
     fn counted(&self, window: &Window<'_>) -> Vec<Line> {
         let outcomes = outcomes(window, &self.variant.load).into_iter();
         let requests = [Line::new("requests", requests(window))].into_iter();
         requests.chain(outcomes).chain(errors(window)).chain(tls_error(window)).collect()
-    }
-
-    /// One row for each slice and figure.
-    pub(crate) fn figures(&self) -> Figures {
-        let mut rows = vec![["slice", "metric", "unit", "value", INVALID].map(str::to_owned).to_vec()];
-        for window in self.of.capacity.iter().chain(&self.of.windows) {
-            let counts = &window.slice.counts;
-            let invalid = Finding::voiding(&window.findings, 0);
-            let latencies = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
-            // A bound is not a value.
-            let exact = |q| shown(latencies, q).filter(|of| of.is_exact()).map(|of| of.ns() as f64 / 1e3);
-            let amounts = [
-                ("throughput", "1/s", window.throughput_per_s()),
-                ("due", "1", Some(counts.due() as f64)),
-                ("sent", "1", Some(counts.sent as f64)),
-                ("successful", "1", Some(counts.successful as f64)),
-                ("failed", "1", Some(counts.failed() as f64)),
-            ];
-            let all = amounts.into_iter().chain(QUANTILES.map(|(name, q)| (name, "us", exact(q))));
-            rows.extend(all.map(|(metric, unit, value)| {
-                let (metric, unit) = (metric.to_owned(), unit.to_owned());
-                vec![csv::name(&window.name), metric, unit, csv::figure(value), invalid.clone()]
-            }));
-        }
-        rows
     }
 }
 

@@ -40,7 +40,10 @@ fn an_older_record_has_every_form_on_stdout_and_in_a_file() {
     }
     for (form, begin) in [
         ("md", &b"### level-1 has a higher throughput than level-0: +"[..]),
-        ("csv", b"experiment,variant,factor.setting,block,dropped,metric,unit,value,requests,failed,invalid\n"),
+        (
+            "csv",
+            b"experiment,variant,factor.setting,block,dropped,metric,unit,value,requests,failed,invalid\n",
+        ),
         ("svg", b"<svg "),
     ] {
         assert!(fs::read(place.path(form)).expect("it is there").starts_with(begin), "{form}");

@@ -265,7 +265,8 @@ pub(crate) const INVALID: &str = "invalid";
 pub(super) fn figures(record: &Record, conclusion: &Conclusion) -> Figures {
     let plan = &record.header.plan;
     let is_capacity = !conclusion.capacities.is_empty();
-    let factors: Vec<String> = plan.factors.iter().map(|factor| format!("{FACTOR}{}", factor.name)).collect();
+    let factors: Vec<String> =
+        plan.factors.iter().map(|factor| format!("{FACTOR}{}", csv::name(&factor.name))).collect();
     let rate: Vec<String> = is_capacity.then(|| RATE.to_owned()).into_iter().collect();
     let mut rows = vec![
         [

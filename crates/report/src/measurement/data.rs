@@ -2,12 +2,14 @@
 //! top level, several are in `steps`. Names are an interface: they are added, never changed.
 
 use analysis::measurement::{Bend, Kept};
-use analysis::{Finding, Window};
+use analysis::{Finding, Measurement, Window};
 use model::{Ask, AskedOpen, EndpointCounts, Level, Protocol, Until};
 use serde_json::{Map, Value, json};
 use stats::Latencies;
 
-use super::{Loaded, QUANTILES};
+use super::{Loaded, QUANTILES, shown};
+use crate::csv::{self, Figures};
+use crate::experiment::INVALID;
 
 /// The document of a measurement.
 pub(crate) fn data(of: &Loaded<'_>) -> Value {
@@ -264,4 +266,29 @@ fn threads(window: &Window<'_>) -> Vec<Value> {
 
 fn in_seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
+}
+
+/// One row for each slice and figure.
+pub(super) fn figures(measured: &Measurement<'_>) -> Figures {
+    let mut rows = vec![["slice", "metric", "unit", "value", INVALID].map(str::to_owned).to_vec()];
+    for window in measured.capacity.iter().chain(&measured.windows) {
+        let counts = &window.slice.counts;
+        let invalid = Finding::voiding(&window.findings, 0);
+        let latencies = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
+        // A bound is not a value.
+        let exact = |q| shown(latencies, q).filter(|of| of.is_exact()).map(|of| of.ns() as f64 / 1e3);
+        let amounts = [
+            ("throughput", "1/s", window.throughput_per_s()),
+            ("due", "1", Some(counts.due() as f64)),
+            ("sent", "1", Some(counts.sent as f64)),
+            ("successful", "1", Some(counts.successful as f64)),
+            ("failed", "1", Some(counts.failed() as f64)),
+        ];
+        let all = amounts.into_iter().chain(QUANTILES.map(|(name, q)| (name, "us", exact(q))));
+        rows.extend(all.map(|(metric, unit, value)| {
+            let (metric, unit) = (metric.to_owned(), unit.to_owned());
+            vec![csv::name(&window.name), metric, unit, csv::figure(value), invalid.clone()]
+        }));
+    }
+    rows
 }

@@ -24,8 +24,7 @@ fn there_is_a_row_for_each_variant_block_and_metric_with_figures_that_read_back(
     record.blocks[3].dropped = Some("steal 12 %".into());
     record.header.plan.variants[1].name = "=HYPERLINK(\"http://x\",\"a\"), \n\"b\"".into();
     let rows = rows(&figures(&record));
-    let heading =
-        "experiment variant factor.node_env factor.body block dropped metric unit value requests failed invalid";
+    let heading = "experiment variant factor.node_env factor.body block dropped metric unit value requests failed invalid";
     assert_eq!(rows[0], heading.split(' ').collect::<Vec<_>>());
     assert_eq!(rows.len(), 1 + 5 * 10 * 3);
     assert_eq!(rows[31][1], "'=HYPERLINK(\"http://x\",\"a\"),  \"b\"");

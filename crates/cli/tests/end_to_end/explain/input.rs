@@ -151,3 +151,21 @@ fn a_log_of_v8_is_read_by_the_node_that_is_there_and_its_want_is_told() {
     let mut without = place.proofload(&["profile", "isolate-v8.log"]);
     without.env("PATH", "/nowhere").said().ends(6).tells(&["takes `node`", "hint"]);
 }
+
+/// Node starts `nm` for each library that a log names, and `nm` loads a plugin that its arguments name.
+#[test]
+fn a_log_of_v8_starts_no_program() {
+    let place = Place::new();
+    place.write("busy.js", "const end = Date.now() + 200; while (Date.now() < end) {}");
+    let mut node = Command::new("node");
+    node.args(["--prof", "--no-logfile-per-isolate", "--logfile=plain.log", "busy.js"]);
+    assert!(node.current_dir(place.path("")).status().expect("node starts").success());
+    let log = std::fs::read_to_string(place.path("plain.log")).expect("a log");
+    let (first, rest) = log.split_once('\n').expect("lines");
+    place.write("log", format!("{first}\nshared-library,--plugin=./x.so,0x500000,0x600000,0\n{rest}"));
+    let nm = place.write("programs/nm", format!("#!/bin/sh\ntouch '{}'\n", place.path("started").display()));
+    std::fs::set_permissions(nm, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
+    let path = format!("{}:{}", place.path("programs").display(), std::env::var("PATH").expect("a path"));
+    place.proofload(&["profile", "log"]).env("PATH", path).said().ends(0);
+    assert!(!place.path("started").exists());
+}
