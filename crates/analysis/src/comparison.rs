@@ -6,7 +6,7 @@ use model::{Check, Finding, Metric, Unit, evidence, quantity};
 use record::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{Error, Estimate, Interval, MeanInterval, Resampling, Rule, Verdict};
+use stats::{COMPARISONS_MAX, Error, Estimate, Interval, MeanInterval, Resampling, Rule, Verdict};
 
 use crate::failure::{self, NoSuccess};
 use crate::metric::{BlockFigures, is_once, metrics};
@@ -439,7 +439,7 @@ pub(crate) fn aa(record: &Record, blocks: &[BlockFigures]) -> Option<AaCheck> {
     let plan = &record.header.plan;
     let asked = plan.aa.as_ref()?;
     let metrics = plan.judged_metrics();
-    let family = rule::family(record, AA_SHARES * metrics.len());
+    let family = rule::family(record, (AA_SHARES * metrics.len()).min(COMPARISONS_MAX as usize));
     let check = |metric: Metric| {
         let d = ratios(blocks, asked, metric);
         let estimate = d.and_then(|d| rule::estimate(record, family.clone(), &d));
