@@ -118,11 +118,11 @@ fn even_noise(comparisons: &[Comparison]) -> Shown {
 
 fn looks_kept(record: &Record) -> Shown {
     let (standing, evidence) = match (record.header.plan.design.looks, record.end()) {
-        (LookRule::EachBlock | LookRule::Always, _) => {
+        (LookRule::EachBlock, _) => {
             (Supported, "intervals hold at every stop; Proofload cannot see whether you ran it several times")
         }
-        (LookRule::Once | LookRule::Planned, None) => (Unchecked, "it has no end: it goes on, or was killed"),
-        (LookRule::Once | LookRule::Planned, Some(reason)) => match reason {
+        (LookRule::Once, None) => (Unchecked, "it has no end: it goes on, or was killed"),
+        (LookRule::Once, Some(reason)) => match reason {
             EndReason::Interrupted => (Doubtful, "it was interrupted, perhaps because of what it showed"),
             EndReason::LoadRefused(_)
             | EndReason::GeneratorFailed(_)

@@ -22,7 +22,7 @@ use crate::variant::mean;
 use crate::{Conclusion, Grade};
 
 /// Version of this form and its content. An index with another version is recomputed.
-pub const ESSENTIALS_VERSION: u32 = 10;
+pub const ESSENTIALS_VERSION: u32 = 11;
 /// Confidence level of the interval of one variant's figure, based only on its blocks.
 const LEVEL: f64 = 0.95;
 /// Maximum ratio between rates, and between warm-ups. Warm-ups that differ by at most this many seconds also
@@ -94,7 +94,6 @@ pub struct Conditions {
     /// Whether the generator shared these processors.
     pub cpus_shared: bool,
     /// Digests of the load's files by name.
-    #[serde(default)]
     pub files: BTreeMap<String, Digest>,
     /// Whether ratios of throughput are per core-second. Figures of variants never are, so this is not one of
     /// the [`differences`](Self::differences).

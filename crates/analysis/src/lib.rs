@@ -54,8 +54,7 @@ pub struct Conclusion {
     pub blocks: u32,
     /// Discarded blocks with their reasons. They are not included in `blocks`.
     pub blocks_dropped: Vec<DroppedBlock>,
-    /// Number of blocks that fit into the time, as estimated after the third. In old records, the block of
-    /// the last look.
+    /// Number of blocks that fit into the time, as estimated after the third.
     pub blocks_planned: Option<u32>,
     /// Whether intervals are withheld until the run ends, because the experiment looks only once.
     pub awaits_look: bool,

@@ -9,11 +9,7 @@ use plan::LookRule;
 use record::Record;
 use stats::{Estimate, Rule};
 
-/// Planned number of blocks assumed for old records without one.
-const PLANNED_BLOCKS: u32 = 30;
-
-/// The rule for the record's comparisons. `None` if there are too many comparisons, or if the number of
-/// blocks in an old record allows no verdict.
+/// The rule for the record's comparisons. `None` if there are too many comparisons.
 pub fn rule(record: &Record) -> Option<Rule> {
     let plan = &record.header.plan;
     family(record, plan.comparisons.len() * plan.design.metrics().count())
@@ -21,23 +17,17 @@ pub fn rule(record: &Record) -> Option<Rule> {
 
 /// The rule of the record for `members` estimates that share the error rate.
 pub(crate) fn family(record: &Record, members: usize) -> Option<Rule> {
-    let design = &record.header.plan.design;
-    match design.looks {
+    match record.header.plan.design.looks {
         LookRule::EachBlock => Rule::each_block(count(members), ended_by_plan(record)),
-        LookRule::Once | LookRule::Always => rule_of(design.looks, members),
-        LookRule::Planned => {
-            let blocks = record.blocks_planned.or(design.blocks).unwrap_or(PLANNED_BLOCKS);
-            Rule::planned(blocks, count(members))
-        }
+        LookRule::Once => Rule::once(count(members)),
     }
 }
 
 /// The rule of a future run in which `members` estimates share the error rate.
 pub fn rule_of(looks: LookRule, members: usize) -> Option<Rule> {
     match looks {
-        LookRule::EachBlock | LookRule::Planned => Rule::each_block(count(members), None),
+        LookRule::EachBlock => Rule::each_block(count(members), None),
         LookRule::Once => Rule::once(count(members)),
-        LookRule::Always => Rule::sequence(count(members)),
     }
 }
 

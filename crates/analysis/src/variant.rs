@@ -287,12 +287,12 @@ pub struct ServiceCost {
     /// Share of the CPU time of all services of the variant. `None` if they used none.
     pub cpu_share: Option<f64>,
     /// Peak resident memory in bytes, with shared pages of its processes counted once: median over trials.
-    /// `None` in records without memory per service.
+    /// `None` if no trial ended.
     pub peak_rss_bytes: Option<u64>,
     /// Number of processes after the last measured slice: median over trials.
     pub processes: u32,
     /// Number of processes with at least a tenth of the busiest one's CPU time: median over trials.
-    /// `None` in records without CPU time per process.
+    /// `None` without CPU time per process.
     pub serving: Option<u32>,
     /// Configured number of workers. `None` if none was configured.
     pub workers: Option<u32>,

@@ -271,7 +271,7 @@ fn looks(plan: &Plan) -> String {
             format!("about {most} fit the budget, too few for a verdict: raise the budget")
         }
         LookRule::Once => format!("about {most} fit the budget, looked at once, after the last"),
-        LookRule::EachBlock | LookRule::Planned | LookRule::Always => {
+        LookRule::EachBlock => {
             let first = stats::BLOCKS_MIN;
             format!("about {most} fit the budget, looked at after each of them from the {first}th on")
         }

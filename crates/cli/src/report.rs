@@ -128,7 +128,6 @@ pub fn drawn_from<T>(record: &Record, draw: impl FnOnce(Drawn<'_>) -> T) -> T {
 pub fn measured<'a>((record, conclusion, explanation): Drawn<'a>, path: Option<&Path>) -> Measured<'a> {
     let beside = path.is_some_and(|path| is_in(path, &record.directory));
     Measured {
-        // Older records have none.
         has_page: record.directory.join(REPORT_PAGE).is_file(),
         has_flames: beside
             && explanation.is_some_and(|explanation| explanation::has_flames(record, explanation)),

@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn an_explanation_of_another_version_opens_whatever_it_doubts() {
         let doubt = |check: &str| {
-            let json = serde_json::json!({ "check": check, "evidence": "e", "remedy": "r" });
+            let json = serde_json::json!({ "check": check, "grade": "note", "evidence": "e", "remedy": "r" });
             serde_json::from_value::<Doubt>(json).map(|doubt| doubt.check).ok()
         };
         assert!(TABLE.iter().all(|(code, _)| doubt(code).is_some_and(|kind| kind.code() == *code)));

@@ -107,7 +107,6 @@ pub struct NativeProfile {
     /// CPU time per sample.
     pub period_ns: u64,
     /// Number of samples that the kernel dropped.
-    #[serde(default)]
     pub lost: u64,
     /// The functions.
     pub frames: Vec<NativeFrame>,

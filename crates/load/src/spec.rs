@@ -30,7 +30,6 @@ pub struct LoadSpec {
     /// The requests that are sent, chosen by weight.
     pub requests: Vec<Request>,
     /// The behaviour of the user of each connection.
-    #[serde(default)]
     pub users: Users,
     /// Determines the order of the requests.
     pub seed: u64,

@@ -63,7 +63,6 @@ pub struct CapturedService {
 
 /// Data that a capture could not get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "MissingForm")]
 pub struct Missing {
     /// Kind of the missing data.
     pub what: Absence,
@@ -72,7 +71,7 @@ pub struct Missing {
 }
 
 /// Kind of data that a capture can lack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Absence {
     /// A Node.js process has no agent.
@@ -84,7 +83,6 @@ pub enum Absence {
     /// No stacks of compiled code and of the kernel, because the kernel refuses them.
     NativeStacks,
     /// Any other kind.
-    #[default]
     #[serde(other)]
     Other,
 }
@@ -93,27 +91,6 @@ impl Missing {
     /// Creates an entry with its reason.
     pub fn new(what: Absence, why: impl Into<String>) -> Missing {
         Missing { what, why: why.into() }
-    }
-}
-
-/// Serialized form. Records up to version 0.1.0 have only the reason.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum MissingForm {
-    Reason(String),
-    Whole {
-        #[serde(default)]
-        what: Absence,
-        why: String,
-    },
-}
-
-impl From<MissingForm> for Missing {
-    fn from(form: MissingForm) -> Missing {
-        match form {
-            MissingForm::Reason(why) => Missing { what: Absence::Other, why },
-            MissingForm::Whole { what, why } => Missing { what, why },
-        }
     }
 }
 

@@ -64,8 +64,6 @@ pub struct CheckRow {
     /// Whether the run ends if the check makes every comparison invalid. Such a check judges single trials,
     /// and further trials cannot outweigh an invalid one. Checks of shares and means may still pass later.
     pub ends_run: bool,
-    /// Name in earlier versions.
-    pub formerly: Option<&'static str>,
 }
 
 impl CheckRow {
@@ -76,14 +74,10 @@ impl CheckRow {
     const fn ending_run(self) -> CheckRow {
         CheckRow { ends_run: true, ..self }
     }
-
-    const fn formerly(self, name: &'static str) -> CheckRow {
-        CheckRow { formerly: Some(name), ..self }
-    }
 }
 
 const fn row(subject: Subject, grades: &'static [Grade], title: &'static str) -> CheckRow {
-    CheckRow { subject, grades, title, of_pairs: false, ends_run: false, formerly: None }
+    CheckRow { subject, grades, title, of_pairs: false, ends_run: false }
 }
 
 const VOID: &[Grade] = &[Invalid];
@@ -168,7 +162,7 @@ checks! {
     BacklogFull = "V28", "backlog_full": row(Network, EITHER, "The accept queue was full");
     Steal = "V29", "steal": row(Machine, WARNING, "CPU steal");
     Throttled = "V30", "throttled": row(Machine, WARNING, "Held back by a quota");
-    OtherProcesses = "V31", "other_processes": row(Machine, WARNING, "Other processes used the machine").formerly("strangers");
+    OtherProcesses = "V31", "other_processes": row(Machine, WARNING, "Other processes used the machine");
     SpinVaries = "V32", "spin_varies": row(Machine, WARNING, "The processor's speed changed");
     Paging = "V33", "paging": row(Machine, WARNING, "Memory was read back from disk");
     DiskReads = "V34", "disk_reads": row(Machine, WARNING, "Some trials read from disk, others from memory");
@@ -190,11 +184,7 @@ impl Check {
     /// Finds a check by its printed number (`V8`, `v8`), the bare number, or its name.
     pub fn find(word: &str) -> Option<Check> {
         let figure = word.strip_prefix(['V', 'v']).unwrap_or(word);
-        let meant = |check: &Check| {
-            check.name() == word
-                || check.row().formerly == Some(word)
-                || check.number().strip_prefix('V') == Some(figure)
-        };
+        let meant = |check: &Check| check.name() == word || check.number().strip_prefix('V') == Some(figure);
         Check::ALL.iter().copied().find(meant)
     }
 }
@@ -228,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_check_is_found_by_its_number_or_any_of_its_names() {
-        for word in ["V31", "v31", "31", "other_processes", "strangers"] {
+        for word in ["V31", "v31", "31", "other_processes"] {
             assert_eq!(Check::find(word), Some(Check::OtherProcesses), "{word}");
         }
         assert_eq!([Check::find("V0"), Check::find(""), Check::find("V")], [None; 3]);

@@ -44,20 +44,15 @@ pub struct Counts {
     /// connection or when a connection is begun for it.
     pub sent: u64,
     /// Complete responses with any status, including the drain.
-    #[serde(alias = "answered")]
     pub responses: u64,
-    /// Complete responses within the window. 0 also in records without this field.
-    #[serde(default)]
+    /// Complete responses within the window.
     pub responses_in_window: u64,
     /// Complete responses that met the expectation, including the drain.
-    #[serde(alias = "ok")]
     pub successful: u64,
     /// Successful responses within the window. Throughput is this count over `window_ns`.
-    #[serde(alias = "ok_in_window")]
     pub successful_in_window: u64,
     /// Sum of the times from sent to done over all requests, in nanoseconds, whatever their outcome,
-    /// including the drain. 0 also in records without this field.
-    #[serde(default)]
+    /// including the drain.
     pub in_flight_ns: u64,
     /// Successful responses to the first request of each connection in a window. In closed loop all
     /// connections begin a window at once, and a service that serves them one after another responds to these
@@ -89,7 +84,7 @@ pub struct Counts {
     pub errors: Vec<ErrorCount>,
     /// Reasons why complete responses did not meet the expectation. Each such response counts as one failure.
     pub contract_failures: Vec<ContractFailure>,
-    /// Responses that were checked in full. 0 also in records without this field.
+    /// Responses that were checked in full.
     #[serde(default, skip_serializing_if = "SampleCounts::is_none")]
     pub sampled: SampleCounts,
     /// An unsupported content coding. Content with this coding is taken as received.
@@ -107,22 +102,19 @@ pub struct Counts {
     pub first_byte: Latencies,
     /// Successful responses in each 100 ms of the window. The last bucket may be shorter. Empty if there was
     /// more than one turn.
-    #[serde(alias = "ok_per_100_ms")]
     pub successful_per_100_ms: Vec<u32>,
     /// Successful log-ins since the connect phase began. A log-in is a request that a user sends once, before
     /// all others. Of all other counts, only the byte counts include log-ins. A log-in that fails counts as a
     /// failed request.
     #[serde(default, skip_serializing_if = "is_none")]
     pub log_ins: u64,
-    /// Connections open when the (first) window began. 0 also in records without this field.
-    #[serde(default)]
+    /// Connections open when the (first) window began.
     pub connections_alive_at_start: u32,
     /// Connections open at the end of the drain.
     pub connections_alive: u32,
     /// Connections opened, in the connect phase and later.
     pub connections_opened: u64,
     /// Opened connections that replaced an earlier connection.
-    #[serde(default)]
     pub reconnects: u64,
     /// Times from starting to connect until connected, for each connection opened since the connect phase
     /// began.
@@ -157,8 +149,7 @@ pub struct OpenLoop {
     pub rate_per_s: f64,
     /// Requests due in the window.
     pub intended: u64,
-    /// Requests due in each 100 ms of the window. Empty in records without this field and if windows were
-    /// merged.
+    /// Requests due in each 100 ms of the window. Empty if windows were merged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub due_per_100_ms: Vec<u32>,
     /// Requests sent in the window. Divided by the window's length, this is the achieved rate.
@@ -187,15 +178,12 @@ pub struct EndpointCounts {
     /// Requests begun.
     pub sent: u64,
     /// Complete responses that met the expectation, including the drain.
-    #[serde(alias = "ok")]
     pub successful: u64,
-    /// Successful responses within the window. 0 also in records without this field.
-    #[serde(default)]
+    /// Successful responses within the window.
     pub successful_in_window: u64,
-    /// Content bytes of complete responses, before content decoding. 0 also in records without this field.
-    #[serde(default)]
+    /// Content bytes of complete responses, before content decoding.
     pub body_bytes: u64,
-    /// Responses that were checked in full. 0 also in records without this field.
+    /// Responses that were checked in full.
     #[serde(default, skip_serializing_if = "SampleCounts::is_none")]
     pub sampled: SampleCounts,
     /// Requests by outcome: status codes in order, then requests without a complete response. Not in the
@@ -245,8 +233,7 @@ pub struct ContentSeen {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GeneratorUse {
     /// I/O driver: `readiness` (epoll), `completion` (io_uring), or `mixed` if the kernel refused io_uring to
-    /// some threads. Empty in records without this field.
-    #[serde(default)]
+    /// some threads.
     pub driver: String,
     /// CPU time of each thread, in nanoseconds.
     pub cpu_ns: Vec<u64>,

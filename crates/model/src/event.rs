@@ -105,7 +105,7 @@ pub struct TrialStarted {
     /// Responses to the requests of the load before any load. Covers the first eight requests with method GET
     /// or HEAD. Each was sent twice, or once if the response took more than a second. Requests without a
     /// complete response are left out, and so is a variant that was slow in an earlier block or whose timeout
-    /// is above 30 s. Empty also in records without this field.
+    /// is above 30 s.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub witnesses: Vec<Witness>,
     /// The service under load, if it was already deployed and not started by the run. `services` is then
@@ -176,7 +176,7 @@ pub struct ServiceStarted {
     /// Configured number of workers. `None` if none was configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
-    /// Processes when the service became ready, parents first, at most 64. Empty in records without this field.
+    /// Processes when the service became ready, parents first, at most 64.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessSeen>,
 }
@@ -196,8 +196,7 @@ pub struct Found {
 pub struct ProcessSeen {
     /// Process ID.
     pub pid: u32,
-    /// Process ID of the parent, which may be outside the service. 0 in records without this field.
-    #[serde(default)]
+    /// Process ID of the parent, which may be outside the service.
     pub parent: u32,
     /// Command line, words separated by blanks, cut at 512 bytes.
     pub command: String,
@@ -220,8 +219,7 @@ pub struct TrialEnded {
     /// Index of the variant in the plan.
     pub variant: usize,
     /// Peak resident memory of the trial's services, in bytes: the sum of the peaks of all processes, which
-    /// need not coincide. Pages shared by processes of one service count once. In records without
-    /// `peak_rss_bytes_by_service` they count once per process.
+    /// need not coincide. Pages shared by processes of one service count once.
     pub peak_rss_bytes: u64,
     /// Peak resident memory of each service, in bytes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -153,7 +153,6 @@ impl<'de> Deserialize<'de> for Unknown {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContractFailure {
     /// The violated part of the contract.
-    #[serde(alias = "what")]
     pub kind: FailureKind,
     /// Number of such responses.
     pub count: u64,

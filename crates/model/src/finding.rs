@@ -271,7 +271,6 @@ struct Form {
     /// Stable name of the check, such as `errors`.
     check: String,
     /// Severity.
-    #[serde(default = "warning")]
     grade: Grade,
     /// The observation in one sentence, with its figures.
     evidence: String,
@@ -286,11 +285,6 @@ struct Form {
     /// Indices in `variants` of the affected variants. Empty means all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     variants: Option<Vec<usize>>,
-}
-
-/// Default grade for findings recorded before grades existed.
-fn warning() -> Grade {
-    Grade::Warning
 }
 
 impl<C: Code> Serialize for Finding<C> {

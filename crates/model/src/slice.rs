@@ -67,7 +67,6 @@ pub struct Slice {
     /// Purpose of the slice.
     pub kind: SliceKind,
     /// Number of windows summed in this slice.
-    #[serde(default = "one")]
     pub turns: u32,
     /// Requested number of connections.
     pub connections: u32,
@@ -88,10 +87,6 @@ pub struct Slice {
     pub services: Vec<ServiceUse>,
     /// Activity of the rest of the machine during the slice.
     pub machine: MachineUse,
-}
-
-fn one() -> u32 {
-    1
 }
 
 impl Slice {
@@ -193,19 +188,15 @@ pub struct ServiceUse {
     /// Involuntary context switches.
     pub switches_involuntary: u64,
     /// CPU time of its processes in nanoseconds, busiest first, at most 64. Processes without CPU time are
-    /// omitted, and process IDs are not stored. Only for measured slices. Empty also in records without this
-    /// field.
+    /// omitted, and process IDs are not stored. Only for measured slices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu_by_process_ns: Vec<u64>,
     /// Major page faults, which had to read from storage.
-    #[serde(default)]
     pub major_faults: u64,
     /// Bytes read from storage, from `/proc/PID/io`.
-    #[serde(default)]
     pub read_bytes: u64,
     /// Time for which its own control groups were throttled by their quota, in nanoseconds. These are groups
     /// around the service but not around Proofload, of a container or a systemd unit.
-    #[serde(default)]
     pub throttled_ns: u64,
 }
 
@@ -274,13 +265,10 @@ pub struct MachineUse {
     pub cpu_pressure_share: Option<f64>,
     /// Time for which control groups around Proofload, and so around everything it starts, were throttled by
     /// their quota, in nanoseconds.
-    #[serde(default)]
     pub throttled_ns: u64,
     /// CPU time of processes that belong neither to Proofload nor to a service of this run, in nanoseconds.
-    #[serde(default)]
     pub strangers_cpu_ns: u64,
     /// Pages read back from swap.
-    #[serde(default)]
     pub swapped_in_pages: u64,
     /// CPU time of a fixed arithmetic loop just before the slice, in nanoseconds. `None` if it was not timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@
 
 use proofload_model::{
     Cause, ContentSeen, ContractFailure, Counts, EndpointCounts, EndpointOutcome, ErrorCount, FailureKind,
-    GeneratorUse, OpenLoop, Phase, SampleCounts, Silence, Slice, Windows,
+    GeneratorUse, OpenLoop, Phase, SampleCounts, Silence, Windows,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -106,33 +106,6 @@ fn turns_add_up_their_times_and_parallel_windows_do_not() {
         );
         assert_eq!(counts.generator.driver, "readiness");
     }
-}
-
-/// A slice as recorded before the fields had their current names.
-const OLDER: &str = r#"{"block":1,"variant":0,"kind":"measured","started_ns":5,"window_ns":7,"drain_ns":1,"sent":10,"answered":9,"ok":8,
-"ok_in_window":7,"timed_out":1,"broken":0,"unfinished":0,"status":{"200":8,"503":1},
-"errors":[{"phase":"head","cause":"timeout","count":1},{"phase":"connect","cause":"os-error 24","count":2}],
-"contract_failures":[{"what":"header etag","count":1,"example":"x"}],"wire_bytes":100,"body_bytes":50,
-"latency":{"hdr":"","censored":""},"first_byte":{"hdr":"","censored":""},"ok_per_100_ms":[7],"connections":4,"connections_alive":4,
-"connections_opened":4,"generator":{"cpu_ns":[1],"run_delay_ns":[],"wall_ns":[2]},"services":[],"machine":{"steal_share":0.0,
-"idle_trials_cpu_ns":0},"endpoints":[{"name":"a","sent":10,"ok":8,"failed":2}]}"#;
-
-#[test]
-fn a_slice_of_an_older_record_is_read_and_kept_again_in_one_object() {
-    let slice: Slice = serde_json::from_str(OLDER).unwrap();
-    let counts = &slice.counts;
-    assert_eq!((counts.responses, counts.successful, counts.successful_in_window), (9, 8, 7));
-    assert_eq!(
-        (counts.status[&503], &counts.successful_per_100_ms[..], counts.endpoints[0].failed()),
-        (1, &[7][..], 2)
-    );
-    assert!(counts.errors[0].is_request_timeout() && !counts.errors[1].is_request_timeout());
-    let text = serde_json::to_string(&slice).unwrap();
-    assert!(
-        text.contains(r#""connections":4,"started_ns":5"#) && text.contains(r#""status":{"200":8,"503":1}"#),
-        "{text}"
-    );
-    assert_eq!(serde_json::from_str::<Slice>(&text).unwrap(), slice);
 }
 
 #[test]

@@ -59,7 +59,6 @@ pub struct Against {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only_here: Vec<PathBuf>,
     /// Further notes that a reader needs to trust the comparison, each a sentence without a full stop.
-    #[serde(default)]
     pub notes: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ use crate::check::clipped;
 use crate::factor::{Grid, VARIANTS_MAX};
 use crate::file::{self, OneOrMany};
 use crate::gate::Limit;
-use crate::model::{Comparison, Design, Endpoint, Factor, LookRule, Metric, Rate, VERDICTS_MAX, Variant};
+use crate::model::{Comparison, Design, Endpoint, Factor, Metric, Rate, VERDICTS_MAX, Variant};
 use crate::problem::{Site, Span, did_you_mean};
 use crate::text_form::Period;
 use crate::tree::{Node, Value};
@@ -71,10 +71,7 @@ pub(crate) fn design(site: &mut Site<'_>, design: &file::Design) -> Design {
         slice: slice.map(|length| site.within(&["design", "slice"], length, SLICE)),
         slices: *slices,
         blocks: *blocks,
-        looks: match looks {
-            LookRule::Once => LookRule::Once,
-            LookRule::EachBlock | LookRule::Planned | LookRule::Always => LookRule::EachBlock,
-        },
+        looks: *looks,
         per_core: *per_core,
         pooled: *pooled,
         drop_disturbed: *drop_disturbed,

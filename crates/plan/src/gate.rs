@@ -411,9 +411,8 @@ fn report_unknown_name(site: &mut Site<'_>, named: &Entry, known: &[Variant], co
     let levels = known.iter().flat_map(|variant| variant.levels.values().map(String::as_str));
     let labels = comparisons.iter().map(|comparison| comparison.label.as_str());
     let names = variants.clone().chain(levels).chain(labels);
-    let today = Comparison::label_today(&named.key);
     let is_level = known.iter().any(|variant| is_level(variant, &named.key));
-    if !site.source.complete || is_level || names.clone().any(|name| name == named.key || name == today) {
+    if !site.source.complete || is_level || names.clone().any(|name| name == named.key) {
         report_ambiguous_name(site, named, known);
         return;
     }
@@ -504,7 +503,7 @@ impl Plan {
         let variant = &self.variants[variant];
         variant.name == name
             || is_level(variant, name)
-            || comparison.is_some_and(|comparison| comparison.label == Comparison::label_today(name))
+            || comparison.is_some_and(|comparison| comparison.label == name)
     }
 
     /// Whether a variant is at the commit that is compared with, and the name does not refer to that side.

@@ -3,7 +3,6 @@
 //! It is only created by [`crate::parse`]. The record contains it as JSON, so every type here is also a
 //! format.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
@@ -14,7 +13,7 @@ use std::time::Duration;
 use ::model::SAMPLE_EVERY;
 use ::model::quantity::many;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
 use crate::gate::Limit;
@@ -50,7 +49,6 @@ pub struct Plan {
     pub aa: Option<Comparison>,
     /// Data that must be made or found before anything starts: the data that services of these variants use,
     /// by name.
-    #[serde(default)]
     pub prepare: Vec<Preparation>,
     /// How services are built at another commit, if they are compared with one.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -120,10 +118,6 @@ pub struct Variant {
     pub expect: Contract,
 }
 
-fn yes() -> bool {
-    true
-}
-
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -159,23 +153,7 @@ pub struct Comparison {
     /// The variant in question.
     pub candidate: usize,
     /// Reads as "candidate vs baseline", for example `production vs development (json)`.
-    #[serde(deserialize_with = "label")]
     pub label: String,
-}
-
-impl Comparison {
-    /// The label in today's form. Earlier versions wrote `production against development`.
-    pub(crate) fn label_today(label: &str) -> Cow<'_, str> {
-        match label.contains(" vs ") {
-            true => label.into(),
-            false => label.replacen(" against ", " vs ", 1).into(),
-        }
-    }
-}
-
-fn label<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let label = String::deserialize(deserializer)?;
-    Ok(Comparison::label_today(&label).into_owned())
 }
 
 /// How the experiment is run and judged.
@@ -184,12 +162,10 @@ pub struct Design {
     /// The metric of the verdict.
     pub metric: Metric,
     /// Further metrics that get their own verdicts, at the price of wider intervals for all.
-    #[serde(default)]
     pub co_primary: Vec<Metric>,
     /// The request that latency metrics are about. `None` for all requests together.
     pub endpoint: Option<Endpoint>,
     /// Which processors the services may use.
-    #[serde(default)]
     pub cpus: Cpus,
     /// The smallest relative difference that matters, as a fraction: 0.03 is 3 %.
     pub margin: f64,
@@ -206,20 +182,15 @@ pub struct Design {
     /// Maximum number of blocks. `None` is as many as the budget permits.
     pub blocks: Option<u32>,
     /// When the result is analyzed, and so when the run may end.
-    #[serde(default = "planned")]
     pub looks: LookRule,
-    /// Whether throughput is judged per core-second if services keep all of their cores busy. Older records
-    /// have plain throughput.
-    #[serde(default)]
+    /// Whether throughput is judged per core-second if services keep all of their cores busy.
     pub per_core: bool,
     /// Whether quantiles are computed over the responses of all processes together.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pooled: bool,
     /// Whether disturbed blocks are dropped. Has no effect on records, which state what was dropped.
-    #[serde(default = "yes")]
     pub drop_disturbed: bool,
     /// Whether profiles are captured after the last block, in addition to the budget.
-    #[serde(default)]
     pub explain: bool,
     /// The common rate of all variants in open loop. `None` is closed loop. Always set if the metric is a
     /// latency.
@@ -228,7 +199,6 @@ pub struct Design {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ramp_to: Option<Rate>,
     /// Distribution of requests in time in open loop. Has no effect in closed loop.
-    #[serde(default)]
     pub arrivals: Process,
     /// Service level objectives: capacity is the highest rate at which all of them hold. Empty if capacity is
     /// not measured.
@@ -285,10 +255,6 @@ pub enum LookRule {
     EachBlock,
     /// Only at the end. The intervals are as narrow as possible, and no run ends early.
     Once,
-    /// In records made before 2026-11-23: after fixed numbers of blocks. In a file the same as `each_block`.
-    Planned,
-    /// In records made before 2026-11-23: a confidence sequence. In a file the same as `each_block`.
-    Always,
 }
 
 impl LookRule {
@@ -296,14 +262,9 @@ impl LookRule {
     pub fn waits_for_end(self) -> bool {
         match self {
             LookRule::Once => true,
-            LookRule::EachBlock | LookRule::Planned | LookRule::Always => false,
+            LookRule::EachBlock => false,
         }
     }
-}
-
-/// The rule of records that contain none.
-fn planned() -> LookRule {
-    LookRule::Planned
 }
 
 /// Requests due per second in open loop, the same for every variant.
@@ -375,7 +336,6 @@ impl FromStr for Cpus {
 #[serde(default)]
 pub struct Load {
     /// The requests, at least one.
-    #[serde(flatten, with = "requests")]
     #[default(vec![Request::default()])]
     pub requests: Vec<Request>,
     /// Connections, each with as many requests at a time as its protocol permits.
@@ -415,28 +375,6 @@ pub struct Load {
     /// Pause of each connection between a response and its next request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
-}
-
-/// Serialization of the requests. Also reads the form of older records: one request without a list.
-mod requests {
-    use super::*;
-
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Kept {
-        requests: Vec<Request>,
-        #[serde(flatten)]
-        only: Request,
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Request>, D::Error> {
-        let kept = Kept::deserialize(deserializer)?;
-        Ok(if kept.requests.is_empty() { vec![kept.only] } else { kept.requests })
-    }
-
-    pub(super) fn serialize<S: Serializer>(requests: &[Request], serializer: S) -> Result<S::Ok, S::Error> {
-        BTreeMap::from([("requests", requests)]).serialize(serializer)
-    }
 }
 
 /// A request of a load. Default: `GET /`.

@@ -45,10 +45,8 @@ use ::model::Digest;
 use plan::Plan;
 use serde::{Deserialize, Serialize};
 
-/// Version of the record format. A reader opens its own version and all older ones.
-///
-/// 2: lines of `events.jsonl` are numbered and have checksums.
-pub const VERSION: u32 = 2;
+/// Version of the record format. A reader opens only its own version.
+pub const VERSION: u32 = 1;
 
 /// The folder of captured profiles within a record.
 pub const PROFILES: &str = "profiles";
@@ -60,7 +58,7 @@ pub const EXPLANATION: &str = "explanation.json";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MadeBy {
-    /// `run`, or a command that `run` repeats. Default for records without this field.
+    /// `run`, or a command that `run` repeats.
     #[default]
     Run,
     /// `capacity` with a file that has no latency limits.
@@ -91,10 +89,8 @@ pub struct Header {
     /// The command as given, word by word.
     pub command: Vec<String>,
     /// The command that repeats the run.
-    #[serde(default)]
     pub made_by: MadeBy,
     /// Whether the budget was given on the command line and not in the experiment file.
-    #[serde(default)]
     pub budget_typed: bool,
     /// Seed of all random choices of the run.
     pub seed: u64,
@@ -105,6 +101,19 @@ pub struct Header {
     pub files: BTreeMap<String, Digest>,
     /// The machine of the run.
     pub environment: Environment,
+}
+
+/// Functions for the fuzz target.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    use crate::seal::Seal;
+
+    /// Adds numbers and checksums to the lines of events below a header.
+    pub fn sealed(header: &[u8], events: &[u8]) -> Vec<u8> {
+        let mut seal = Seal::of(header);
+        events.split(|byte| *byte == b'\n').flat_map(|event| seal.marked(event)).collect()
+    }
 }
 
 /// The current time, RFC 3339 in UTC with whole seconds.

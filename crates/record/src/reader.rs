@@ -12,9 +12,6 @@ use serde::Deserialize;
 use crate::seal::Seal;
 use crate::{Header, Record, VERSION};
 
-/// First format version whose lines have checksums.
-const SEALED_SINCE: u32 = 2;
-
 /// Maximum size of an experiment file, many times the largest useful size.
 const EXPERIMENT_BYTES_MAX: u64 = 1 << 20;
 /// Maximum size of a header, which has the plan and little else.
@@ -29,6 +26,8 @@ const LINES_MAX: u64 = 4_000_000;
 /// Maximum number of damaged lines. Reading stops after that.
 const DAMAGE_MAX: usize = 1000;
 
+/// The version of this Proofload.
+const OWN: &str = env!("CARGO_PKG_VERSION");
 /// Hint for a path that is not a record.
 const A_RECORD_IS: &str = "a record is the folder that `proofload run` names at its end";
 
@@ -38,7 +37,7 @@ const A_RECORD_IS: &str = "a record is the folder that `proofload run` names at 
 /// discarded, because the lost line may have reported that it was dropped.
 ///
 /// # Errors
-/// If there is no header, or a newer version wrote it.
+/// If there is no header, or if it has another format.
 pub fn open(path: &Path) -> Result<Record, Refused> {
     let directory = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     let (header, seal) = read_header(&directory.join("record.json"))?;
@@ -99,34 +98,42 @@ pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     plan::read_opened(open_file(path)?, bytes_max)
 }
 
-/// Reads the header and the seal that the first line of events continues. No seal in records from before
-/// checksums.
-fn read_header(path: &Path) -> Result<(Header, Option<Seal>), Refused> {
+/// Reads the header and the seal that the first line of events continues.
+fn read_header(path: &Path) -> Result<(Header, Seal), Refused> {
     /// Fields whose position never changes.
     #[derive(Deserialize)]
     struct Version {
         version: u32,
         #[serde(default)]
         proofload: String,
+        #[serde(default)]
+        created: String,
     }
     let text = read_file(path, HEADER_BYTES_MAX).map_err(at(path))?;
     let shown = path.display();
     let header = |error: serde_json::Error| {
         Refused::new(format!("{shown}: not a record's header: {error}"), A_RECORD_IS)
     };
-    let Version { version: found, proofload: by } = serde_json::from_slice(&text).map_err(header)?;
-    if found > VERSION {
-        let newer = format!(
-            "{shown}: Proofload {by} wrote it in format {found}, which is newer than the newest that this one reads, {VERSION}"
+    let Version { version: found, proofload: by, created } = serde_json::from_slice(&text).map_err(header)?;
+    let day = created.get(..10).unwrap_or_default();
+    let other = |why: String| {
+        let hint = format!(
+            "open it with the build of Proofload {by} that wrote it; its report.html needs no Proofload"
         );
-        let hint = format!("open it with Proofload {by} or newer; its report.html needs no Proofload at all");
-        return Err(Refused::new(newer, hint));
+        Refused::new(format!("{shown}: Proofload {by} wrote it on {day} in format {found}, {why}"), hint)
+    };
+    if found != VERSION {
+        return Err(other(format!("and this Proofload {OWN} reads only format {VERSION}")));
     }
-    let seal = (found >= SEALED_SINCE).then(|| Seal::of(&text));
-    Ok((serde_json::from_slice(&text).map_err(header)?, seal))
+    // Builds before the first release also had a format 1.
+    let unread = |error: serde_json::Error| match by.is_empty() {
+        true => header(error),
+        false => other(format!("which this Proofload {OWN} cannot read: {error}")),
+    };
+    Ok((serde_json::from_slice(&text).map_err(unread)?, Seal::of(&text)))
 }
 
-fn read_events(mut lines: impl BufRead, mut seal: Option<Seal>, record: &mut Record) -> io::Result<()> {
+fn read_events(mut lines: impl BufRead, mut seal: Seal, record: &mut Record) -> io::Result<()> {
     let (mut line, mut all) = (Vec::new(), 0);
     for number in 1_u64.. {
         line.clear();
@@ -145,11 +152,7 @@ fn read_events(mut lines: impl BufRead, mut seal: Option<Seal>, record: &mut Rec
             record.doubt(format!("events.jsonl:{number}: {why}; nothing from here on is read"));
             break;
         }
-        let opened = match &mut seal {
-            Some(seal) => seal.open(&line),
-            None => serde_json::from_slice(&line).map(|event| (event, None)).map_err(|why| why.to_string()),
-        };
-        match opened {
+        match seal.open(&line) {
             Ok((event, None)) => record.apply(event),
             Ok((event, Some(why))) => {
                 record.doubt(format!("events.jsonl:{number}: {why}"));

@@ -32,13 +32,17 @@ impl Seal {
 
     /// Returns the next line, including the newline.
     pub(crate) fn line(&mut self, event: &Event) -> io::Result<Vec<u8>> {
-        let event = serde_json::to_vec(event)?;
-        self.sum = sum(&self.sum, &event);
+        Ok(self.marked(&serde_json::to_vec(event)?))
+    }
+
+    /// Formats the next line from an event's JSON.
+    pub(crate) fn marked(&mut self, event: &[u8]) -> Vec<u8> {
+        self.sum = sum(&self.sum, event);
         let mut line = format!(r#"{{"n":{},"sum":"{}","#, self.number, self.sum).into_bytes();
-        line.extend_from_slice(event.strip_prefix(b"{").unwrap_or(&event));
+        line.extend_from_slice(event.strip_prefix(b"{").unwrap_or(event));
         line.push(b'\n');
         self.number += 1;
-        Ok(line)
+        line
     }
 
     /// Parses the next line. Returns its event, and a description if earlier lines are missing or the line

@@ -5,12 +5,12 @@
 //! Simulations are in `tests/` and `examples/`. `docs/methodology.md` describes the whole method.
 
 mod allocation;
-mod anytime;
 mod bootstrap;
 mod change;
 mod error;
 mod estimate;
 mod factorial;
+mod guard;
 mod histogram;
 mod looks;
 mod max_t;
@@ -27,19 +27,19 @@ mod warmup;
 pub mod capacity;
 
 pub use allocation::{Components, SLICES_MAX, SLICES_MIN, components, slices};
-pub use anytime::{GUARD_RHO, SEQUENCE_G, guard, sequence_t};
 pub use bootstrap::bootstrap_t;
 pub use change::{CHANGE_LEVEL, CHANGE_POINTS_MAX, CHANGE_SIDE_MIN, Change, Measured, changes};
 pub use error::Error;
 pub use estimate::{Estimate, Interval, MeanInterval, Welch, lag1, mean, welch, wilson};
 pub use factorial::{COMBINATIONS_MAX, Contrast, Factor, Term, contrasts};
+pub use guard::{GUARD_RHO, guard};
 pub use histogram::{Band, HIGHEST_NS, Latencies, Quantile, quantile_bands};
 pub use looks::{ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Looks};
 pub use max_t::{EXACT_BLOCKS_MAX, JOINT_BLOCKS_MIN, joint_t};
 pub use median::{median, middle_by};
 pub use regression::{Effect, mean_effect, place_effect, slope};
 pub use resampling::{RESAMPLES_MAX, RESAMPLES_MIN, Resampling};
-pub use rule::{PlannedLooks, Rule, Way};
+pub use rule::{Rule, Way};
 pub use screen::{
     Interactions, Mirrored, Rows, SETTINGS_MAX, ScreenLooks, Screened, designs, interactions, screened,
 };

@@ -9,7 +9,7 @@ use plan::Comparison;
 use record::{EndReason, GeneratorLost, GeneratorPart, OpenLoop, Record, Slice, Trial};
 use stats::Latencies;
 
-use super::run::blocks_min;
+use super::run::BLOCKS_MIN;
 use super::saturation::{generator_share, most, services_limited};
 use super::{NAMED_MAX, Run, Seen, Variant, either, few, only_if, wall_ns, warning};
 use crate::capacity::has_connections;
@@ -195,7 +195,7 @@ pub(super) fn generator_lost(run: &Run<'_>) -> Option<Seen> {
     let lost = &record.generators_lost;
     only_if(!lost.is_empty())?;
     let failed = matches!(record.end(), Some(EndReason::GeneratorFailed(_)));
-    let too_few = record.complete_blocks().count() < blocks_min(record) && !plan.comparisons.is_empty();
+    let too_few = record.complete_blocks().count() < BLOCKS_MIN && !plan.comparisons.is_empty();
     let told = |lost: &GeneratorLost| match lost.block {
         0 => format!("before the first block {}", lost.why),
         block => format!("in block {block} {}", lost.why),

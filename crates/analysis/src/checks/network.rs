@@ -204,7 +204,6 @@ fn streams_unused(variant: &Variant<'_>) -> Option<Seen> {
     let under_way = total(&slices, |slice| slice.counts.in_flight_ns) as f64 / window_ns;
     let connections = slices.first()?.connections;
     let asked = u64::from(connections) * u64::from(streams);
-    // Older records lack this value.
     only_if(under_way > 0.0 && under_way < STREAMS_SHARE_MIN * asked as f64)?;
     let (connections, streams) = (many(connections.into(), "connection"), many(streams.into(), "stream"));
     let evidence = evidence!(

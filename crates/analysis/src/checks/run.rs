@@ -55,13 +55,11 @@ pub(super) fn blocks_dropped(run: &Run<'_>) -> Option<Seen> {
 }
 
 /// Minimum number of blocks for a verdict.
-pub(super) fn blocks_min(record: &Record) -> usize {
-    crate::rule::rule(record).map_or(stats::BLOCKS_MIN, |rule| rule.least()) as usize
-}
+pub(super) const BLOCKS_MIN: usize = stats::BLOCKS_MIN as usize;
 
 pub(super) fn too_few_blocks(run: &Run<'_>) -> Option<Seen> {
-    let (blocks, least) = (run.record.complete_blocks().count(), blocks_min(run.record));
-    only_if(blocks < least && !run.plan.comparisons.is_empty())?;
+    let blocks = run.record.complete_blocks().count();
+    only_if(blocks < BLOCKS_MIN && !run.plan.comparisons.is_empty())?;
     let (metric, requests) = run.plan.design.most_wanting();
     let lower = ", or choose a lower quantile or a higher design.rate";
     let latency = metric
@@ -78,14 +76,14 @@ pub(super) fn too_few_blocks(run: &Run<'_>) -> Option<Seen> {
         // finding.
         None | Some(EndReason::Void(_)) => return None,
         Some(EndReason::BudgetTooSmall { needed_s }) => longer(*needed_s),
-        Some(EndReason::BudgetSpent) => budget_for(run.record, least).map_or_else(
+        Some(EndReason::BudgetSpent) => budget_for(run.record, BLOCKS_MIN).map_or_else(
             || "`proofload run --dry-run` says how long blocks take; set the budget by that".to_owned(),
             longer,
         ),
         Some(_) => "it ended too early to say anything; let it run longer".to_owned(),
     };
     let complete = many(blocks as u64, "complete block");
-    let evidence = evidence!("{complete}; no verdict is given from fewer than {least}");
+    let evidence = evidence!("{complete}; no verdict is given from fewer than {BLOCKS_MIN}");
     Some(warning(evidence.with([("blocks", Quantity::count(blocks as u64))]), remedy))
 }
 

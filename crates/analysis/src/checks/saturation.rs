@@ -55,7 +55,7 @@ const STEPS_SPREAD_MIN: f64 = 1.0;
 pub(super) struct Waiting {
     /// Cores that the services kept busy.
     cores: f64,
-    /// Cores that the services may use. `None` in records without this data.
+    /// Cores that the services may use. `None` if none was started.
     of: Option<usize>,
     generator_share: f64,
     /// Concurrent requests, if the server allows that number.
@@ -438,7 +438,7 @@ impl TrialUse<'_> {
         shares.sum::<f64>() / self.slices.len().max(1) as f64
     }
 
-    /// CPU time of the busiest process. `None` in records without CPU time per process.
+    /// CPU time of the busiest process. `None` without CPU time per process.
     fn busiest_process_ns(&self) -> Option<u64> {
         let mut services = self.slices.iter().flat_map(|slice| &slice.services);
         only_if(services.all(|used| !used.cpu_by_process_ns.is_empty() || used.cpu_ns == 0))?;

@@ -195,8 +195,8 @@ impl Window<'_> {
         Some(Stretch { from_s, to_s, due: due(0.0), ok, kept: ok as f64 >= least })
     }
 
-    /// Requests due in the first seconds of the window: from the counts, interpolated within a bucket. In
-    /// records without the counts, from the rate.
+    /// Requests due in the first seconds of the window: from the counts, interpolated within a bucket. In merged
+    /// windows, from the rate.
     fn due_by(&self, rate: Rate, seconds: f64) -> f64 {
         let Some(counted) = self.due_counted() else { return rate.due_by(seconds) };
         let buckets = seconds * 1e9 / BUCKET_NS as f64;
@@ -204,7 +204,7 @@ impl Window<'_> {
         whole + buckets.fract() * counted.get(buckets as usize).map_or(0.0, |count| f64::from(*count))
     }
 
-    /// Requests due in each bucket. `None` in records without the counts.
+    /// Requests due in each bucket. `None` if windows were merged.
     fn due_counted(&self) -> Option<&[u32]> {
         let counted = self.slice.counts.open.as_ref()?.due_per_100_ms.as_slice();
         (!counted.is_empty()).then_some(counted)

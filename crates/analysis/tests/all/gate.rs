@@ -150,7 +150,7 @@ fn nothing_is_judged_of_a_run_that_is_void_or_did_not_end_by_its_rule() {
         slice.counts.successful -= slice.counts.timed_out;
     });
     let mut few = sound();
-    few.blocks.truncate(4);
+    few.blocks.truncate(3);
     for (record, wanted, said) in [
         (unfinished, Unfit::Unfinished, "was killed"),
         (ended(EndReason::Interrupted), Unfit::Interrupted, "interrupted"),

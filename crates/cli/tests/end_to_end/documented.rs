@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::place::{KEPT, Place, Run, SERVICE, proofload, service};
+use crate::rewritten;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const OUTPUT: &str =
@@ -154,8 +155,8 @@ fn folder() -> Place {
     for name in ["one", "two"] {
         let header = read(&format!("{KEPT}/record.json"));
         let header = header.replace("simulated", "keep-alive").replace("level-1", "keep");
-        place.write(&format!("records/{name}/record.json"), header);
-        place.write(&format!("records/{name}/events.jsonl"), read(&format!("{KEPT}/events.jsonl")));
+        let header = serde_json::from_str(&header).expect("a header");
+        rewritten::write(&place.path("records").join(name), header, rewritten::events(Path::new(KEPT)));
     }
     fs::create_dir(place.path("empty")).expect("a folder");
     let git = "git init -q -b main && git add . && git -c user.name=a -c user.email=a@b commit -qm a \

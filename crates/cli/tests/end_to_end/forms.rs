@@ -25,7 +25,7 @@ fn with_events(place: &Place, name: &str, events: &[u8]) -> std::path::PathBuf {
 }
 
 #[test]
-fn an_older_record_has_every_form_on_stdout_and_in_a_file() {
+fn a_record_has_every_form_on_stdout_and_in_a_file() {
     let place = Place::new();
     for form in FORMS {
         let printed = report(KEPT, &["--format", form]);

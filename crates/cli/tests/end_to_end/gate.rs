@@ -4,9 +4,10 @@
 use std::fs;
 use std::process::Command;
 
-use serde_json::Value;
+use record::Event;
 
 use crate::place::{Draft, Place, Run, Said};
+use crate::rewritten;
 
 /// `proofload gate` for a record in this place.
 fn gate(place: &Place, record: &str, flags: &[&str]) -> Said {
@@ -62,19 +63,14 @@ fn a_slower_service_breaks_the_gate_and_the_runner_is_told_where() {
 
     // The same figures without the file's limits: generous limits pass, one of impossible precision stays
     // inconclusive.
-    let mut header: Value = serde_json::from_str(&place.read("record/record.json")).expect("JSON");
-    header["plan"].as_object_mut().expect("a plan").remove("gate");
-    // A format without checksums, which would detect the change.
-    header["version"] = 1.into();
-    place.write("free/record.json", header.to_string());
-    let events = place.read("record/events.jsonl");
-    let bare = events.lines().map(|line| {
-        let mut line: Value = serde_json::from_str(line).expect("JSON");
-        line.as_object_mut().expect("an object").retain(|key, _| key != "n" && key != "sum");
-        line.to_string() + "\n"
-    });
-    let events: Vec<String> = bare.collect();
-    place.write("free/events.jsonl", events.concat());
+    let mut header = place.opened().header;
+    header.plan.gate.clear();
+    let free = |events: &[Event]| {
+        let _ = fs::remove_dir_all(place.path("free"));
+        rewritten::write(&place.path("free"), header.clone(), events.to_vec());
+    };
+    let events = rewritten::events(&place.record());
+    free(&events);
     let precise = format!("throughput > {:+.4}%", (ratio - 1.0) * 100.0);
     for (flags, code, outcome) in [
         (&["--limit", "throughput > -99%", "--limit", "failed < 20%"][..], 0, "kept"),
@@ -96,13 +92,11 @@ fn a_slower_service_breaks_the_gate_and_the_runner_is_told_where() {
 
     // A truncated record cannot be judged, and neither can a void one, not even with --allow-open.
     let allowed = ["--limit", "throughput > -99%", "--allow-open"];
-    place.write("free/events.jsonl", events[..events.len() - 1].concat());
+    free(&events[..events.len() - 1]);
     judges(&place, "free", &allowed, 4, "not_judged");
     // Three blocks permit no conclusion.
-    let later =
-        |line: &str| (4..100).any(|block| line.contains(&format!("\"block_ended\":{{\"block\":{block},")));
-    let few = events.iter().filter(|line| !later(line));
-    place.write("free/events.jsonl", few.map(String::as_str).collect::<String>());
+    let few = events.iter().filter(|event| !matches!(event, Event::BlockEnded { block: 4.., .. }));
+    free(&few.cloned().collect::<Vec<_>>());
     judges(&place, "free", &allowed, 5, "not_judged");
     gate(&place, "free", &allowed).prints(&["NOT JUDGED  3 complete blocks; "]);
 }

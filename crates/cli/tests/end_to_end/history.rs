@@ -1,18 +1,18 @@
 //! `proofload history`, and finding records by name: on copies of a stored record, without load.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::place::{KEPT, Place, Run, ended, proofload};
+use crate::rewritten;
 
 /// A copy of the stored record below `records` of a place, made on that day of January.
 pub fn keep(place: &Place, name: &str, day: u32) -> PathBuf {
-    let kept = |file: &str| fs::read_to_string(Path::new(KEPT).join(file)).expect("it is kept");
-    let header = kept("record.json").replacen("2026-01-01T", &format!("2026-01-{day:02}T"), 1);
-    place.write(&format!("records/{name}/record.json"), header);
-    place.write(&format!("records/{name}/events.jsonl"), kept("events.jsonl"));
-    place.path("records").join(name)
+    let mut header = record::open(Path::new(KEPT)).expect("it opens").header;
+    header.created = format!("2026-01-{day:02}T00:00:00Z");
+    let to = place.path("records").join(name);
+    rewritten::write(&to, header, rewritten::events(Path::new(KEPT)));
+    to
 }
 
 fn shelf() -> Place {

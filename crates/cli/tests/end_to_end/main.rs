@@ -33,6 +33,8 @@ mod place;
 mod prepare;
 mod reach;
 mod recipes;
+#[path = "../../../record/tests/rewritten/mod.rs"]
+mod rewritten;
 mod run;
 mod secrets;
 mod tune;

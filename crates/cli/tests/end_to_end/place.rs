@@ -20,7 +20,7 @@ use services::Warden;
 
 /// The service whose behaviour `MODE` selects.
 pub const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/service.js");
-/// A record of an older version, stored in the repository.
+/// A record that is stored in the repository.
 pub const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1");
 
 /// Exit code and output of a program.

@@ -71,7 +71,7 @@ fn what_is_no_profile_says_what_it_is() {
         (b"v8-version,11,3\n", "--prof-process"),
         (b"{\"nodes\":[]}", "has no samples"),
         (b"{\"nodes\":7}", "line 1, column 10: invalid type"),
-        (b"{\"stacks\":[],\"version\":2,\"pid\":3,\"start_ns\":1,\"end_ns\":2,\"period_ns\":5,\"frames\":[]}", "version 2"),
+        (b"{\"stacks\":[],\"version\":2,\"pid\":3,\"start_ns\":1,\"end_ns\":2,\"period_ns\":5,\"lost\":0,\"frames\":[]}", "version 2"),
     ] {
         let problem = refused(bytes);
         assert!(problem.contains(says), "{problem}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plan::{Comparison, Contract, Load, LookRule, Metric, Plan, Preparation, Variant};
+use plan::{Comparison, Contract, Cpus, Load, LookRule, Metric, Plan, Preparation, Process, Variant};
 use serde_json::json;
 
 /// A plan of one factor whose first level is the baseline.
@@ -27,12 +27,18 @@ pub fn plan(variants: usize) -> Plan {
         "variants": names.iter().map(variant).collect::<Vec<_>>(),
         "factors": [{ "name": "setting", "levels": names }],
         "comparisons": (1..variants).map(comparison).collect::<Vec<_>>(),
+        "prepare": [],
         "design": {
             "metric": Metric::Throughput,
+            "co_primary": [],
+            "cpus": Cpus::Auto,
             "margin": 0.03,
             "budget": Duration::from_secs(300),
             "looks": LookRule::EachBlock,
             "per_core": true,
+            "drop_disturbed": true,
+            "explain": false,
+            "arrivals": Process::Poisson,
         },
     });
     serde_json::from_value(plan).expect("a plan")

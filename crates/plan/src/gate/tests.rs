@@ -110,8 +110,7 @@ throughput = "> -10%"
 cpu_per_request = "< 2ms"
 [gate.of."json · old"]
 peak_memory = "< 90MB"
-# As earlier versions wrote it.
-[gate.of."new against old (json)"]
+[gate.of."new vs old (json)"]
 peak_memory = "< +1%"
 "#;
 

@@ -30,7 +30,6 @@ pub struct Service {
     /// How long it may take to become ready.
     pub ready_timeout: Duration,
     /// Services that must be ready before this one starts; none of one that is not started.
-    #[serde(default)]
     pub needs: Vec<String>,
 }
 

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use model::{Ask, Level, Pacing, Rates, Until};
-use proofload_plan::{
-    Command, Cpus, Load, LookRule, Metric, Plan, Process, Protocol, Rate, Ready, Variant, parse,
-};
+use proofload_plan::{Command, Cpus, Load, Metric, Plan, Process, Protocol, Rate, Ready, Variant, parse};
 
 use crate::{here, kept, names, plan, read_file};
 
@@ -248,23 +246,6 @@ fn a_copy_of_the_baseline_is_the_last_variant_and_no_comparison() {
     assert!(calibration.aa.is_none() && calibration.factors.is_empty() && plan.calibration(3).is_none());
 }
 
-#[test]
-fn a_plan_kept_by_an_older_version_is_read() {
-    let mut old = kept(&plan(FACTORS));
-    old.as_object_mut().unwrap().remove("aa");
-    assert!(old.as_object_mut().unwrap().remove("prepare").is_some());
-    for variant in old["variants"].as_array_mut().unwrap() {
-        assert!(variant["load"].as_object_mut().unwrap().remove("network").is_some());
-    }
-    for key in ["co_primary", "endpoint", "cpus", "looks", "per_core", "rate", "arrivals"] {
-        assert!(old["design"].as_object_mut().unwrap().remove(key).is_some(), "{key}");
-    }
-    // The looks, and how throughput was judged, stay as they were then.
-    let mut expected = plan(FACTORS);
-    (expected.design.looks, expected.design.per_core) = (LookRule::Planned, false);
-    assert_eq!(serde_json::from_value::<Plan>(old).unwrap(), expected);
-}
-
 const PREPARED: &str = r#"
 name = "prepared"
 entry = "api"
@@ -405,21 +386,6 @@ fn one_request_without_a_path_is_the_url_itself() {
     let plan = plan("name = \"one\"\n[services.shop]\nurl = \"127.0.0.1:3000/a?b=1\"\n");
     assert_eq!(plan.variants[0].load.requests[0].path, "/a?b=1");
     assert_eq!(plan.variants[0].services[0].ready, Ready::Response);
-}
-
-#[test]
-fn loads_and_services_of_older_records_are_read() {
-    let load = r#"{"method":"POST","path":"/x","headers":[["a","b"]],"body":"y","connections":3,"threads":null,
-                   "timeout":{"secs":5,"nanos":0},"network":null}"#;
-    let load: Load = serde_json::from_str(load).unwrap();
-    let [only] = load.requests.as_slice() else { panic!("one request") };
-    assert_eq!((&*only.method, &*only.path, &*only.body, load.is_mix()), ("POST", "/x", "y", false));
-    assert!(load.keep_alive && load.protocol == Protocol::default());
-    let service = r#"{"name":"shop","command":[],"directory":"","kubernetes":{"context":null,"namespace":null,
-                      "service":"shop","port":80},"env":{},"port":null,"ready":"tcp","ready_timeout":{"secs":1,"nanos":0},
-                      "stop_timeout":{"secs":1,"nanos":0},"needs":[]}"#;
-    let service: proofload_plan::Service = serde_json::from_str(service).unwrap();
-    assert_eq!(service.deployed().unwrap().to_string(), "Service shop, port 80");
 }
 
 #[test]

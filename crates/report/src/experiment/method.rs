@@ -109,12 +109,8 @@ fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {
     let rule = analysis::rule(record)?;
     // There is not always a joint critical t. Without it each comparison has its share of the 5 %.
     let shared = rule.critical_t(estimate.blocks) == Some(estimate.critical_t);
-    let together = "95 % for all looks and comparisons together";
     let confidence = match (rule.way, conclusion.comparisons.len()) {
-        (Way::EachBlock { .. }, _) => together.to_owned(),
-        (Way::Planned(_) | Way::Sequence, _) => {
-            format!("{together}, by the rule of the version that made the record")
-        }
+        (Way::EachBlock { .. }, _) => "95 % for all looks and comparisons together".to_owned(),
         (Way::Once, 1) => "95 %, looked at once".to_owned(),
         (Way::Once, several) => {
             let how = if shared { "each with its share of the 5 %" } else { "sign flips" };

@@ -28,7 +28,7 @@ fn each_is_as_it_was() {
         ("a_clear_difference", kept(), 80),
         (
             "an_inconclusive_one_tells_how_long_it_takes_to_decide",
-            kept_until(6, EndReason::BudgetSpent, 44.0),
+            kept_until(4, EndReason::BudgetSpent, 29.0),
             100,
         ),
         ("what_is_invalid_comes_first_and_whole_and_without_a_figure", failing(), 100),

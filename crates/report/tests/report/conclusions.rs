@@ -54,7 +54,6 @@ fn the_interval_says_what_its_rule_holds_for() {
     let together = "95 % for all looks and comparisons together";
     for (looks, co_primary, text) in [
         (LookRule::EachBlock, vec![], together.to_owned()),
-        (LookRule::Always, vec![], format!("{together}, by the rule of the version that made the record")),
         (LookRule::Once, vec![], "95 %, looked at once".to_owned()),
         (LookRule::Once, cpu, "95 %, looked at once; 2 comparisons judged together (sign flips)".to_owned()),
     ] {

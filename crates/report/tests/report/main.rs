@@ -14,13 +14,13 @@ mod foreign;
 mod forms;
 mod gate;
 mod history;
+mod kept;
 mod page;
 mod parts;
 mod plot;
 mod records;
 mod schema;
 mod survey;
-mod versions;
 mod why;
 
 /// The text of a report, without colours.

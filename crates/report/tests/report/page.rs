@@ -216,7 +216,7 @@ fn broken_off(bytes_kept: impl Fn(&str) -> usize) -> Record {
 
 #[test]
 fn a_record_that_broke_off_gives_a_page_that_says_what_is_missing() {
-    let cut = broken_off(|events| events.find("{\"block_started\":{\"block\":8,").expect("block 8") + 4000);
+    let cut = broken_off(|events| events.find("\"block_started\":{\"block\":8,").expect("block 8") + 4000);
     let told = data(&cut);
     assert_eq!(told.state, State::Broken);
     assert!(told.answer.starts_with("The run did not end by itself"), "{}", told.answer);
@@ -225,7 +225,7 @@ fn a_record_that_broke_off_gives_a_page_that_says_what_is_missing() {
     assert_eq!(told.series[0].blocks.len(), 7);
 
     let first =
-        broken_off(|events| events.match_indices("{\"slice\":").nth(1).expect("a second slice").0 + 90);
+        broken_off(|events| events.match_indices("\"slice\":").nth(1).expect("a second slice").0 + 90);
     let told = data(&first);
     assert!(told.series[0].blocks.is_empty() && told.latencies[0].curves[0].points.is_empty());
     assert_eq!(told.time_lines.len(), 1, "what there is of the first block");

@@ -2,8 +2,7 @@
 
 use proofload_stats::{
     Components, Error, Estimate, Latencies, Quantile, Resampling, SLICES_MAX, SLICES_MIN, bootstrap_t,
-    components, guard, joint_t, lag1, mser5, plain_t, quantile_bands, sequence_t, slices, steady_after,
-    wilson,
+    components, guard, joint_t, lag1, mser5, plain_t, quantile_bands, slices, steady_after, wilson,
 };
 
 use crate::filled;
@@ -38,12 +37,12 @@ fn equal_blocks_have_a_ratio_and_no_interval() {
 fn levels_error_rates_and_constants_outside_their_range_are_refused() {
     let (d, blocks) = ([0.1, 0.2, 0.3, 0.1, 0.2, 0.4], vec![filled(&[1, 2], &[]); 6]);
     for share in OUTSIDE {
-        assert_eq!((plain_t(6, share), wilson(1, 10, share), sequence_t(6, 1.0, share)), (None, None, None));
+        assert_eq!((plain_t(6, share), wilson(1, 10, share)), (None, None));
         assert_eq!(quantile_bands(&blocks, &[0.5], share, THOUSAND), None);
         assert_eq!(bootstrap_t(&d, share, THOUSAND), None);
     }
     for constant in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert_eq!((sequence_t(6, constant, 0.05), guard(&[], constant)), (None, None));
+        assert_eq!(guard(&[], constant), None);
     }
     for resamples in [0, 999, 1_000_001] {
         assert_eq!(bootstrap_t(&d, 0.95, Resampling { resamples, seed: 1 }), None, "{resamples}");
@@ -122,19 +121,6 @@ fn a_bootstrap_needs_six_finite_blocks_that_differ() {
     let alike = [0.1, 0.1, 0.1, 0.1, 0.1, 0.2];
     for wide in [1e4, 1e200, f64::MAX].map(|far| [far, -far, far, -far, far, far]).iter().chain([&alike]) {
         assert_eq!(of(wide), None, "{wide:?}");
-    }
-}
-
-#[test]
-fn a_sequence_says_nothing_before_it_can_and_nothing_infinite() {
-    for blocks in 0..=4 {
-        assert_eq!(sequence_t(blocks, 1.0, 0.05), None);
-    }
-    for (g, alpha) in [(1e-300, 0.05), (1e308, 0.05), (1.0, 1e-300), (1.0, 1.0 - 1e-15)] {
-        for blocks in [1, 2, 5, 6, u32::MAX] {
-            let t = sequence_t(blocks, g, alpha);
-            assert!(t.is_none_or(|t| t.is_finite() && t >= 0.0), "{blocks}, {g}, {alpha}: {t:?}");
-        }
     }
 }
 

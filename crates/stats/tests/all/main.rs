@@ -1,9 +1,9 @@
 //! Tests of the statistics against other implementations, by simulation, and with random data.
 
-mod anytime;
 mod change;
 mod degenerate;
 mod effects;
+mod guard;
 mod looks;
 mod power;
 mod properties;

@@ -137,14 +137,6 @@ fn bootstrap_intervals_are_those_of_numpy_up_to_what_drawing_blurs() {
 }
 
 #[test]
-fn the_sequence_ends_where_the_integrated_likelihood_ratio_reaches_its_threshold() {
-    for row in rows(RESAMPLING, "sequences") {
-        let t = sequence_t(row.get("blocks"), row.get("g"), row.get("alpha"));
-        close(t.expect("finite"), row.get("t"), 1e-7);
-    }
-}
-
-#[test]
 fn the_guards_evidence_is_the_integral_it_stands_for() {
     for row in rows(RESAMPLING, "guards") {
         let ln_evidence = guard(&row.get::<Vec<f64>>("d"), row.get("scale")).expect("valid");

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import scipy
-from scipy import integrate, optimize, stats
+from scipy import integrate, stats
 
 from kept import keep
 
@@ -46,29 +46,6 @@ def enumerated():
         for level in [0.6, 0.8]:
             rows.append({"d": d.tolist(), "level": level, "t": studentised(d, drawn, level)})
     return rows
-
-
-def sequences():
-    """Where the likelihood ratio, integrated over the standardised effect by quadrature, reaches 1/alpha."""
-    rows = []
-    for n in [5, 6, 10, 20, 30, 60]:
-        for g in [0.5, 1.0, 2.0]:
-            for alpha in [0.05, 0.01]:
-                if np.log(1 + n * g) * (n - 1) <= -2 * np.log(alpha) * 1.05:
-                    continue
-                t = optimize.brentq(lambda t: np.log(likelihood_ratio(t, n, g)) + np.log(alpha), 0.5, 100, xtol=1e-9)
-                rows.append({"blocks": n, "g": g, "alpha": alpha, "t": t})
-    return rows
-
-
-def likelihood_ratio(t, n, g):
-    """The non-central t at effect delta against the central one, over delta from N(0, g)."""
-    # The effect is integrated inside of the chi-square mixture that makes a normal deviate a t: y = s/sigma.
-    def density(y, variance):
-        return stats.norm.pdf(t * y, 0, np.sqrt(variance)) * y * stats.chi.pdf(y * np.sqrt(n - 1), n - 1) * np.sqrt(n - 1)
-
-    top, bottom = (integrate.quad(density, 0, 8, args=(v,), epsabs=0, epsrel=1e-11, limit=500)[0] for v in (1 + n * g, 1))
-    return top / bottom
 
 
 def guards():
@@ -144,7 +121,6 @@ keep("resampling.json", {
     "made_by": f"python3 make_resampling.py, SciPy {scipy.__version__}, NumPy {np.__version__}, seed {SEED}",
     "bootstraps": bootstraps(),
     "enumerated": enumerated(),
-    "sequences": sequences(),
     "guards": guards(),
     "flips": flips(),
     "designs": designs(),
