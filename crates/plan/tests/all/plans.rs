@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::{Ask, Level, Pacing, Rates, Until};
-use proofload_plan::{Command, Cpus, Load, Metric, Plan, Process, Protocol, Rate, Ready, Variant, parse};
+use proofload_plan::{Command, Cpus, Metric, Plan, Process, Protocol, Rate, Ready, Variant, parse};
 
 use crate::{here, kept, names, plan, read_file};
 
