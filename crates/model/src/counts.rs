@@ -303,7 +303,7 @@ impl Counts {
         let skipped_ns = buckets as u64 * BUCKET_NS;
         self.successful_in_window = self.successful_in_window.saturating_sub(skipped);
         self.window_ns = self.window_ns.saturating_sub(skipped_ns);
-        self.drain_ns += skipped_ns;
+        self.drain_ns = self.drain_ns.saturating_add(skipped_ns);
     }
 
     /// Packs the histograms of counts that are only read or sent from now on.
@@ -390,7 +390,7 @@ fn part(count: u64, of: u64, whole: u64) -> u64 {
 /// Adds the buckets of parallel windows.
 fn add(sums: &mut Vec<u32>, more: &[u32]) {
     sums.resize(sums.len().max(more.len()), 0);
-    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
 }
 
 impl OpenLoop {
@@ -421,13 +421,13 @@ impl OpenLoop {
             response,
             schedule_lag,
         } = other;
-        self.intended += intended;
+        self.intended = self.intended.saturating_add(intended);
         if windows == Windows::Parallel {
             add(&mut self.due_per_100_ms, &due_per_100_ms);
         }
-        self.sent_in_window += sent_in_window;
-        self.unsent += unsent;
-        self.queued += queued;
+        self.sent_in_window = self.sent_in_window.saturating_add(sent_in_window);
+        self.unsent = self.unsent.saturating_add(unsent);
+        self.queued = self.queued.saturating_add(queued);
         self.response.merge(&response);
         self.schedule_lag.merge(&schedule_lag);
     }
@@ -448,7 +448,7 @@ impl EndpointCounts {
     /// presumed failures.
     fn presume_failures(&mut self) -> u64 {
         let before = self.successful;
-        let failed = self.sampled.presumed_failed(before);
+        let failed = self.sampled.presumed_failed(before).min(before);
         self.successful -= failed;
         self.successful_in_window = part(self.successful_in_window, self.successful, before);
         failed
@@ -465,10 +465,10 @@ impl EndpointCounts {
             outcomes,
             contents,
         } = other;
-        self.sent += sent;
-        self.successful += successful;
-        self.successful_in_window += successful_in_window;
-        self.body_bytes += body_bytes;
+        self.sent = self.sent.saturating_add(sent);
+        self.successful = self.successful.saturating_add(successful);
+        self.successful_in_window = self.successful_in_window.saturating_add(successful_in_window);
+        self.body_bytes = self.body_bytes.saturating_add(body_bytes);
         self.sampled.merge(sampled);
         let same_status = |known: &EndpointOutcome, more: &EndpointOutcome| known.status == more.status;
         merge_each(&mut self.outcomes, outcomes, same_status, |known, more| {
@@ -492,8 +492,8 @@ impl SampleCounts {
     /// Adds the counts of another window.
     pub fn merge(&mut self, other: SampleCounts) {
         let SampleCounts { judged, failed } = other;
-        self.judged += judged;
-        self.failed += failed;
+        self.judged = self.judged.saturating_add(judged);
+        self.failed = self.failed.saturating_add(failed);
     }
 
     fn is_none(&self) -> bool {
@@ -502,7 +502,7 @@ impl SampleCounts {
 
     /// Number of the `successful` responses that would have failed if all had been checked.
     fn presumed_failed(self, successful: u64) -> u64 {
-        let others = successful.saturating_sub(self.judged - self.failed);
+        let others = successful.saturating_sub(self.judged.saturating_sub(self.failed));
         (others as f64 * self.failed as f64 / self.judged.max(1) as f64).round() as u64
     }
 }
@@ -511,9 +511,9 @@ impl ContentSeen {
     /// Adds further responses with the same content.
     pub fn merge(&mut self, other: &ContentSeen) {
         let ContentSeen { sha256: _, count, encoded_bytes, decoded_bytes } = other;
-        self.count += count;
-        self.encoded_bytes += encoded_bytes;
-        self.decoded_bytes += decoded_bytes;
+        self.count = self.count.saturating_add(count);
+        self.encoded_bytes = self.encoded_bytes.saturating_add(encoded_bytes);
+        self.decoded_bytes = self.decoded_bytes.saturating_add(decoded_bytes);
     }
 }
 
@@ -531,7 +531,7 @@ impl GeneratorUse {
         for (sum, more) in threads {
             match windows {
                 Windows::Parallel => sum.extend(more),
-                Windows::Sequential => sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more),
+                Windows::Sequential => sum.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.saturating_add(more)),
             }
         }
     }

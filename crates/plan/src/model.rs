@@ -118,6 +118,23 @@ pub struct Variant {
     pub expect: Contract,
 }
 
+impl Plan {
+    /// All names that tables and messages show.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let levels = self.factors.iter().flat_map(|factor| &factor.levels);
+        let factors = self.factors.iter().map(|factor| &factor.name).chain(levels);
+        let comparisons = self.comparisons.iter().chain(&self.aa).map(|comparison| &comparison.label);
+        let data = self.prepare.iter().map(|step| &step.name);
+        let in_variant = |variant: &'_ Variant| -> Vec<&'_ str> {
+            let services = variant.services.iter().map(|service| service.name.as_str());
+            let requests = variant.load.requests.iter().map(|request| request.name.as_str());
+            services.chain(requests).chain([variant.name.as_str(), &variant.entry]).collect()
+        };
+        let shared = [&self.name].into_iter().chain(factors).chain(comparisons).chain(data);
+        shared.map(String::as_str).chain(self.variants.iter().flat_map(in_variant))
+    }
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use model::quantity;
 use plan::Refused;
 use rustix::fs::OFlags;
 use serde::Deserialize;
@@ -28,6 +29,8 @@ const DAMAGE_MAX: usize = 1000;
 
 /// The version of this Proofload.
 const OWN: &str = env!("CARGO_PKG_VERSION");
+/// Size limit of one name in a plan. Experiment files have much lower limits, and variants join several names.
+const NAME_BYTES_MAX: usize = 10_000;
 /// Hint for a path that is not a record.
 const A_RECORD_IS: &str = "a record is the folder that `proofload run` names at its end";
 
@@ -130,7 +133,16 @@ fn read_header(path: &Path) -> Result<(Header, Seal), Refused> {
         true => header(error),
         false => other(format!("which this Proofload {OWN} cannot read: {error}")),
     };
-    Ok((serde_json::from_slice(&text).map_err(unread)?, Seal::of(&text)))
+    let header: Header = serde_json::from_slice(&text).map_err(unread)?;
+    // A table repeats the names in each row.
+    if let Some(name) = header.plan.names().find(|name| name.len() > NAME_BYTES_MAX) {
+        let message = format!(
+            "{shown}: a name in the plan has {}, at most {NAME_BYTES_MAX}",
+            quantity::many(name.len() as u64, "byte")
+        );
+        return Err(Refused::new(message, A_RECORD_IS));
+    }
+    Ok((header, Seal::of(&text)))
 }
 
 fn read_events(mut lines: impl BufRead, mut seal: Seal, record: &mut Record) -> io::Result<()> {

@@ -12,7 +12,7 @@ impl Counts {
             Windows::Parallel => self.merge_parallel(&other),
             Windows::Sequential => self.merge_sequential(&other),
         }
-        self.totals().into_iter().zip(other.totals()).for_each(|(sum, more)| *sum += *more);
+        self.totals().into_iter().zip(other.totals()).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
         self.times().into_iter().zip(other.times()).for_each(|(sum, more)| sum.merge(more));
         self.generator.merge(std::mem::take(&mut other.generator), windows);
         merge_open(&mut self.open, other.open.take(), windows);
@@ -54,8 +54,8 @@ impl Counts {
         self.drain_ns = self.drain_ns.max(other.drain_ns);
         self.halted_ns = self.halted_ns.max(other.halted_ns);
         add(&mut self.successful_per_100_ms, &other.successful_per_100_ms);
-        self.connections_alive_at_start += other.connections_alive_at_start;
-        self.connections_alive += other.connections_alive;
+        self.connections_alive_at_start = self.connections_alive_at_start.saturating_add(other.connections_alive_at_start);
+        self.connections_alive = self.connections_alive.saturating_add(other.connections_alive);
     }
 
     /// Merges the fields that depend on `windows`, for the next window of the same threads.
@@ -63,9 +63,9 @@ impl Counts {
         let before_ns = self.wall_ns();
         self.settle_silences();
         self.silent.extend(other.silences().into_iter().map(|silence| silence.later(before_ns)));
-        self.window_ns += other.window_ns;
-        self.drain_ns += other.drain_ns;
-        self.halted_ns += other.halted_ns;
+        self.window_ns = self.window_ns.saturating_add(other.window_ns);
+        self.drain_ns = self.drain_ns.saturating_add(other.drain_ns);
+        self.halted_ns = self.halted_ns.saturating_add(other.halted_ns);
         self.successful_per_100_ms.clear();
         self.connections_alive = other.connections_alive;
     }
@@ -120,7 +120,8 @@ impl Counts {
             endpoints,
         } = other;
         for (status, count) in status {
-            *self.status.entry(status).or_default() += count;
+            let sum = self.status.entry(status).or_default();
+            *sum = sum.saturating_add(count);
         }
         merge_errors(&mut self.errors, errors);
         merge_contract_failures(&mut self.contract_failures, contract_failures);
@@ -135,7 +136,7 @@ impl Counts {
 fn merge_errors(sum: &mut Vec<ErrorCount>, more: Vec<ErrorCount>) {
     let same_error =
         |known: &ErrorCount, more: &ErrorCount| (known.phase, known.cause) == (more.phase, more.cause);
-    merge_each(sum, more, same_error, |known, ErrorCount { phase: _, cause: _, count }| known.count += count);
+    merge_each(sum, more, same_error, |known, ErrorCount { phase: _, cause: _, count }| known.count = known.count.saturating_add(count));
     sum.sort();
 }
 
@@ -143,7 +144,7 @@ fn merge_contract_failures(sum: &mut Vec<ContractFailure>, more: Vec<ContractFai
     let same_kind = |known: &ContractFailure, more: &ContractFailure| known.kind == more.kind;
     // One example is enough.
     merge_each(sum, more, same_kind, |known, ContractFailure { kind: _, count, example: _ }| {
-        known.count += count;
+        known.count = known.count.saturating_add(count);
     });
 }
 
