@@ -511,9 +511,9 @@ impl ContentSeen {
     /// Adds further responses with the same content.
     pub fn merge(&mut self, other: &ContentSeen) {
         let ContentSeen { sha256: _, count, encoded_bytes, decoded_bytes } = other;
-        self.count = self.count.saturating_add(count);
-        self.encoded_bytes = self.encoded_bytes.saturating_add(encoded_bytes);
-        self.decoded_bytes = self.decoded_bytes.saturating_add(decoded_bytes);
+        self.count = self.count.saturating_add(*count);
+        self.encoded_bytes = self.encoded_bytes.saturating_add(*encoded_bytes);
+        self.decoded_bytes = self.decoded_bytes.saturating_add(*decoded_bytes);
     }
 }
 
@@ -531,7 +531,9 @@ impl GeneratorUse {
         for (sum, more) in threads {
             match windows {
                 Windows::Parallel => sum.extend(more),
-                Windows::Sequential => sum.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.saturating_add(more)),
+                Windows::Sequential => {
+                    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.saturating_add(more))
+                }
             }
         }
     }

@@ -125,13 +125,16 @@ impl Plan {
         let factors = self.factors.iter().map(|factor| &factor.name).chain(levels);
         let comparisons = self.comparisons.iter().chain(&self.aa).map(|comparison| &comparison.label);
         let data = self.prepare.iter().map(|step| &step.name);
-        let in_variant = |variant: &'_ Variant| -> Vec<&'_ str> {
-            let services = variant.services.iter().map(|service| service.name.as_str());
-            let requests = variant.load.requests.iter().map(|request| request.name.as_str());
-            services.chain(requests).chain([variant.name.as_str(), &variant.entry]).collect()
-        };
         let shared = [&self.name].into_iter().chain(factors).chain(comparisons).chain(data);
-        shared.map(String::as_str).chain(self.variants.iter().flat_map(in_variant))
+        shared.map(String::as_str).chain(self.variants.iter().flat_map(Variant::names))
+    }
+}
+
+impl Variant {
+    fn names(&self) -> Vec<&str> {
+        let services = self.services.iter().map(|service| service.name.as_str());
+        let requests = self.load.requests.iter().map(|request| request.name.as_str());
+        services.chain(requests).chain([self.name.as_str(), &self.entry]).collect()
     }
 }
 

@@ -12,7 +12,10 @@ impl Counts {
             Windows::Parallel => self.merge_parallel(&other),
             Windows::Sequential => self.merge_sequential(&other),
         }
-        self.totals().into_iter().zip(other.totals()).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
+        self.totals()
+            .into_iter()
+            .zip(other.totals())
+            .for_each(|(sum, more)| *sum = sum.saturating_add(*more));
         self.times().into_iter().zip(other.times()).for_each(|(sum, more)| sum.merge(more));
         self.generator.merge(std::mem::take(&mut other.generator), windows);
         merge_open(&mut self.open, other.open.take(), windows);
@@ -54,7 +57,8 @@ impl Counts {
         self.drain_ns = self.drain_ns.max(other.drain_ns);
         self.halted_ns = self.halted_ns.max(other.halted_ns);
         add(&mut self.successful_per_100_ms, &other.successful_per_100_ms);
-        self.connections_alive_at_start = self.connections_alive_at_start.saturating_add(other.connections_alive_at_start);
+        self.connections_alive_at_start =
+            self.connections_alive_at_start.saturating_add(other.connections_alive_at_start);
         self.connections_alive = self.connections_alive.saturating_add(other.connections_alive);
     }
 
@@ -136,7 +140,9 @@ impl Counts {
 fn merge_errors(sum: &mut Vec<ErrorCount>, more: Vec<ErrorCount>) {
     let same_error =
         |known: &ErrorCount, more: &ErrorCount| (known.phase, known.cause) == (more.phase, more.cause);
-    merge_each(sum, more, same_error, |known, ErrorCount { phase: _, cause: _, count }| known.count = known.count.saturating_add(count));
+    merge_each(sum, more, same_error, |known, ErrorCount { phase: _, cause: _, count }| {
+        known.count = known.count.saturating_add(count)
+    });
     sum.sort();
 }
 
