@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 }
 
 fn run_tidy(root: &Path) -> ExitCode {
-    let tree = match tidy::Tree::read(root) {
+    let tree = match tidy::SourceTree::read(root) {
         Ok(tree) => tree,
         Err(error) => return failed(&format!("cannot read {}: {error}", root.display())),
     };

@@ -15,12 +15,12 @@ mod sizes;
 mod tests;
 mod tree;
 
-pub use tree::Tree;
+pub use tree::SourceTree;
 
 /// A house rule: its name in reports, and the function that finds violations.
-type Rule = (&'static str, fn(&Tree) -> Vec<Finding>);
+type TidyRule = (&'static str, fn(&SourceTree) -> Vec<TidyFinding>);
 
-const RULES: [Rule; 10] = [
+const RULES: [TidyRule; 10] = [
     ("direction", directions::find),
     ("parses", code::find),
     ("header", header::find),
@@ -34,7 +34,7 @@ const RULES: [Rule; 10] = [
 ];
 
 /// A violation: the place (lines count from 1), the problem and the remedy.
-pub struct Finding {
+pub struct TidyFinding {
     path: String,
     line: usize,
     what: String,
@@ -42,12 +42,12 @@ pub struct Finding {
 }
 
 /// Returns all violations in the tree, by file and line: `path:line: rule: what: remedy`.
-pub fn violations(tree: &Tree) -> Vec<String> {
+pub fn violations(tree: &SourceTree) -> Vec<String> {
     let of_rule =
-        |(rule, find): &Rule| find(tree).into_iter().map(|finding| (*rule, finding)).collect::<Vec<_>>();
-    let mut all: Vec<(&str, Finding)> = RULES.iter().flat_map(of_rule).collect();
+        |(rule, find): &TidyRule| find(tree).into_iter().map(|finding| (*rule, finding)).collect::<Vec<_>>();
+    let mut all: Vec<(&str, TidyFinding)> = RULES.iter().flat_map(of_rule).collect();
     all.sort_by(|(_, a), (_, b)| (&a.path, a.line).cmp(&(&b.path, b.line)));
     let told =
-        |(rule, Finding { path, line, what, remedy })| format!("{path}:{line}: {rule}: {what}: {remedy}");
+        |(rule, TidyFinding { path, line, what, remedy })| format!("{path}:{line}: {rule}: {what}: {remedy}");
     all.into_iter().map(told).collect()
 }

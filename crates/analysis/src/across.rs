@@ -6,7 +6,7 @@
 
 use model::{Check, Finding, Metric, quantity};
 use plan::{Deployed, Design, Generators, Limit, Plan, Url, Variant, comparable_contract};
-use record::{Environment, Record};
+use record::{MachineFingerprint, Record};
 use serde::Serialize;
 
 use crate::essentials::{Conditions, Essentials, plan_mark};
@@ -240,10 +240,10 @@ fn shifted(before: &Record, after: &Record, runs: &[&Essentials], left_out: &mut
 }
 
 /// Name of a service, and its place if it runs already.
-type Place<'a> = (&'a str, Option<&'a Deployed>, Option<&'a Url>);
+type ServicePlace<'a> = (&'a str, Option<&'a Deployed>, Option<&'a Url>);
 
 /// The place of each service of a variant.
-fn places(variant: &Variant) -> Vec<Place<'_>> {
+fn places(variant: &Variant) -> Vec<ServicePlace<'_>> {
     variant.services.iter().map(|one| (one.name.as_str(), one.deployed(), one.url())).collect()
 }
 
@@ -271,9 +271,9 @@ pub fn other_machine(before: &Record, after: &Record) -> Option<Finding> {
 
 /// Describes the differences of two machines or their software, with both values. A value missing in one of
 /// them is not a difference.
-pub fn differences(before: &Environment, after: &Environment) -> Vec<String> {
+pub fn differences(before: &MachineFingerprint, after: &MachineFingerprint) -> Vec<String> {
     // The pattern names every field, so that none is forgotten.
-    let Environment {
+    let MachineFingerprint {
         kernel,
         libc,
         cpu_model,
@@ -316,9 +316,9 @@ pub fn differences(before: &Environment, after: &Environment) -> Vec<String> {
 ///
 /// A missing value is not a difference, so environments that count as equal may still be of different
 /// machines. Each machine therefore collects the values of all its records.
-pub fn machines<'a>(environments: impl IntoIterator<Item = &'a Environment>) -> Vec<usize> {
-    let mut known: Vec<Environment> = Vec::new();
-    let number = |environment: &'a Environment| {
+pub fn machines<'a>(environments: impl IntoIterator<Item = &'a MachineFingerprint>) -> Vec<usize> {
+    let mut known: Vec<MachineFingerprint> = Vec::new();
+    let number = |environment: &'a MachineFingerprint| {
         // Searches the latest machine first. After an update, an environment without the changed value
         // belongs to the current machine.
         let found = known.iter().rposition(|machine| differences(machine, environment).is_empty());
@@ -333,9 +333,9 @@ pub fn machines<'a>(environments: impl IntoIterator<Item = &'a Environment>) -> 
 }
 
 /// Adds values that are missing in the machine's earlier records.
-fn learn(machine: &mut Environment, more: &Environment) {
+fn learn(machine: &mut MachineFingerprint, more: &MachineFingerprint) {
     // The same fields as in `differences`.
-    let Environment {
+    let MachineFingerprint {
         kernel,
         libc,
         cpu_model,
@@ -373,9 +373,14 @@ pub fn machine_mark(number: usize) -> String {
 mod tests {
     use super::*;
 
-    fn environment(kernel: Option<&str>, program: &str, version: &str) -> Environment {
+    fn environment(kernel: Option<&str>, program: &str, version: &str) -> MachineFingerprint {
         let runtimes = [(program.to_owned(), version.to_owned())].into();
-        Environment { kernel: kernel.map(str::to_owned), runtimes, cpus: 2, ..Environment::default() }
+        MachineFingerprint {
+            kernel: kernel.map(str::to_owned),
+            runtimes,
+            cpus: 2,
+            ..MachineFingerprint::default()
+        }
     }
 
     #[test]
@@ -390,14 +395,14 @@ mod tests {
         // The third differs from the second, whose values the first has taken over.
         assert_eq!(machines(&told), [0, 0, 1, 1, 2]);
         assert_eq!([0, 25, 26, 701, 702].map(machine_mark), ["A", "Z", "AA", "ZZ", "AAA"]);
-        let counted = [0, 2, 4].map(|cpus| Environment { cpus, ..environment(None, "node", "v20") });
+        let counted = [0, 2, 4].map(|cpus| MachineFingerprint { cpus, ..environment(None, "node", "v20") });
         assert_eq!(machines(&counted), [0, 0, 1]);
     }
 
     /// No field uses a default, so that a new field does not compile without a value here.
-    fn full() -> Environment {
+    fn full() -> MachineFingerprint {
         let text = |text: &str| Some(text.to_owned());
-        Environment {
+        MachineFingerprint {
             kernel: text("6.1"),
             libc: text("glibc 2.41"),
             cpu_model: text("a processor"),

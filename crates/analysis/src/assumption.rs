@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::checks::LAG1_BLOCKS_MIN;
-use crate::comparison::{AaCheck, Comparison, Outcome};
+use crate::comparison::{AaCheck, ComparisonResult, Outcome};
 
 /// Support for an assumption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -45,7 +45,11 @@ const LAG1_ALPHA: f64 = 0.05;
 const MANY_BLOCKS: u32 = 10_000;
 
 /// All assumptions of a record. Empty if nothing is compared.
-pub(crate) fn all(record: &Record, comparisons: &[Comparison], aa: Option<&AaCheck>) -> Vec<Assumption> {
+pub(crate) fn all(
+    record: &Record,
+    comparisons: &[ComparisonResult],
+    aa: Option<&AaCheck>,
+) -> Vec<Assumption> {
     if comparisons.is_empty() {
         return Vec::new();
     }
@@ -64,16 +68,16 @@ pub(crate) fn all(record: &Record, comparisons: &[Comparison], aa: Option<&AaChe
 }
 
 /// Standing of an assumption, and the evidence.
-type Shown = (Standing, String);
+type AssumptionShown = (Standing, String);
 
 /// Valid estimates, with their numbers of blocks.
-fn checked(comparisons: &[Comparison]) -> impl Iterator<Item = (&Comparison, u32)> {
+fn checked(comparisons: &[ComparisonResult]) -> impl Iterator<Item = (&ComparisonResult, u32)> {
     let shown = comparisons.iter().filter(|comparison| comparison.outcome != Outcome::Invalid);
     shown.filter_map(|comparison| Some((comparison, comparison.estimate.as_ref()?.blocks)))
 }
 
-fn independent(comparisons: &[Comparison]) -> Shown {
-    let lag1 = |(comparison, blocks): (&Comparison, u32)| {
+fn independent(comparisons: &[ComparisonResult]) -> AssumptionShown {
+    let lag1 = |(comparison, blocks): (&ComparisonResult, u32)| {
         let lag1 = comparison.cross_check.as_ref()?.lag1?;
         (blocks >= LAG1_BLOCKS_MIN).then_some((lag1, blocks, comparison.label.clone()))
     };
@@ -95,17 +99,17 @@ fn independent(comparisons: &[Comparison]) -> Shown {
     )
 }
 
-fn even_noise(comparisons: &[Comparison]) -> Shown {
-    let against = |(comparison, _): &(&Comparison, u32)| {
+fn even_noise(comparisons: &[ComparisonResult]) -> AssumptionShown {
+    let against = |(comparison, _): &(&ComparisonResult, u32)| {
         let pair = comparison.cross_check.as_ref().zip(comparison.estimate.as_ref());
         pair.is_some_and(|(check, estimate)| check.contradicts(estimate))
     };
-    let is_told = |(comparison, _): (&Comparison, u32)| {
+    let is_told = |(comparison, _): (&ComparisonResult, u32)| {
         comparison.cross_check.as_ref().is_some_and(|check| check.bootstrap.is_some())
     };
     match checked(comparisons).find(against) {
         _ if checked(comparisons).next().is_none() => (Unchecked, "no estimate".into()),
-        Some((Comparison { label, .. }, _)) => {
+        Some((ComparisonResult { label, .. }, _)) => {
             let why = "an interval by bootstrap, which bears noise to one side, shows no difference";
             (Doubtful, format!("{label}: {why}"))
         }
@@ -116,7 +120,7 @@ fn even_noise(comparisons: &[Comparison]) -> Shown {
     }
 }
 
-fn looks_kept(record: &Record) -> Shown {
+fn looks_kept(record: &Record) -> AssumptionShown {
     let (standing, evidence) = match (record.header.plan.design.looks, record.end()) {
         (LookRule::EachBlock, _) => {
             (Supported, "intervals hold at every stop; Proofload cannot see whether you ran it several times")
@@ -140,7 +144,7 @@ fn looks_kept(record: &Record) -> Shown {
     (standing, evidence.into())
 }
 
-fn machine_fair(aa: Option<&AaCheck>) -> Shown {
+fn machine_fair(aa: Option<&AaCheck>) -> AssumptionShown {
     match aa {
         Some(AaCheck { differs: true, .. }) => (Doubtful, "the baseline differs from its own copy".into()),
         Some(AaCheck { estimate: Some(estimate), .. }) => {
@@ -154,7 +158,7 @@ fn machine_fair(aa: Option<&AaCheck>) -> Shown {
     }
 }
 
-fn load(record: &Record) -> Shown {
+fn load(record: &Record) -> AssumptionShown {
     let way = way(record);
     let variants = &record.header.plan.variants;
     let requests = variants.iter().map(|variant| variant.load.requests.len()).max().unwrap_or(0);

@@ -12,7 +12,7 @@ use stats::{BLOCKS_MAX, BLOCKS_MIN, Components, Estimate, Rule, lag1, plain_t};
 use crate::comparison::ratios;
 use crate::failure;
 use crate::metric::{self, BlockFigures, log_over, metrics};
-use crate::rule::{self, POWER, Pace, rule_of};
+use crate::rule::{self, BlockPace, POWER, rule_of};
 use crate::variant::mean;
 
 /// Confidence level of the interval of the copies.
@@ -54,7 +54,7 @@ pub struct Noise {
     /// over trials.
     pub slices_lag1: Option<f64>,
     /// The differences that a run with one comparison finds, by budget.
-    pub found: Vec<Found>,
+    pub found: Vec<BudgetReach>,
 }
 
 /// Ratio of two copies, which is 1 except for chance and the machine.
@@ -72,7 +72,7 @@ pub struct Copies {
 
 /// Sensitivity of a run with a given budget.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Found {
+pub struct BudgetReach {
     /// The budget in seconds.
     pub budget_s: f64,
     /// Maximum number of blocks of two variants in the budget.
@@ -100,10 +100,10 @@ impl Calibration {
         let figures = BlockFigures::all(record);
         let blocks = Some(figures.len() as u32).filter(|blocks| *blocks >= BLOCKS_MIN)?;
         let copies = record.header.plan.comparisons.first()?;
-        let pace = Pace::of(record)?;
+        let pace = BlockPace::of(record)?;
         let noise = |metric| Noise::of(record, &ratios(&figures, copies, metric)?, metric, pace);
         let (metrics, steal) = (metrics(record).filter_map(noise).collect(), Steal::of(record));
-        let Pace { first_block_s, block_s, .. } = pace;
+        let BlockPace { first_block_s, block_s, .. } = pace;
         Some(Calibration { blocks, block_s, first_block_s, metrics, steal })
     }
 
@@ -113,13 +113,13 @@ impl Calibration {
     }
 
     /// Duration of blocks with two copies.
-    pub fn pace(&self) -> Pace {
-        Pace { first_block_s: self.first_block_s, block_s: self.block_s, variants: 2 }
+    pub fn pace(&self) -> BlockPace {
+        BlockPace { first_block_s: self.first_block_s, block_s: self.block_s, variants: 2 }
     }
 }
 
 impl Noise {
-    fn of(record: &Record, d: &[f64], metric: Metric, pace: Pace) -> Option<Noise> {
+    fn of(record: &Record, d: &[f64], metric: Metric, pace: BlockPace) -> Option<Noise> {
         let critical_t = plain_t(d.len() as u32, LEVEL)?;
         let Estimate { ratio, low, high, sd_log, .. } = Estimate::of(d, critical_t).ok()?;
         let slice_s = slice_s(record).filter(|_| metric::is_of_sums(metric));
@@ -133,7 +133,7 @@ impl Noise {
             processes_sd: components.as_ref().map(|components| components.between.sqrt()),
             slices_sd: components.as_ref().map(|components| components.within.sqrt()),
             slices_lag1: spread.as_ref().and_then(Spread::slices_lag1),
-            found: BUDGETS_S.map(|budget_s| Found::of(budget_s, pace, sd_log)).to_vec(),
+            found: BUDGETS_S.map(|budget_s| BudgetReach::of(budget_s, pace, sd_log)).to_vec(),
         })
     }
 
@@ -151,13 +151,17 @@ impl Noise {
     }
 }
 
-impl Found {
-    fn of(budget_s: f64, pace: Pace, sd_log: f64) -> Found {
+impl BudgetReach {
+    fn of(budget_s: f64, pace: BlockPace, sd_log: f64) -> BudgetReach {
         let later_s = budget_s - (pace.first_block_s - pace.block_s).max(0.0);
         let fit = (later_s / pace.block_s).floor().clamp(0.0, f64::from(u32::MAX)) as u32;
         let blocks = fit.min(BLOCKS_MAX);
         let rule = Rule::each_block(1, None);
-        Found { budget_s, blocks, difference: rule.and_then(|rule| difference_found(&rule, blocks, sd_log)) }
+        BudgetReach {
+            budget_s,
+            blocks,
+            difference: rule.and_then(|rule| difference_found(&rule, blocks, sd_log)),
+        }
     }
 }
 

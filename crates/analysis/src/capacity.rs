@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use model::{Check, Finding, Quantity, RequestOutcome, evidence};
-use plan::Figure;
+use plan::LimitFigure;
 use record::{OpenLoop, Record, Slice, SliceKind, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,16 +15,16 @@ use stats::Interval;
 use stats::capacity::{widened, widening};
 
 use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share, most, services_limited};
-use crate::metric::Sample;
+use crate::metric::MetricSample;
 use crate::only_if;
 use crate::variant::{complete, geometric_mean, mean, outcome, slices, total, trials};
 
 mod search;
 mod verdict;
 
-use search::{Clause, Found, clauses, last_closed, probes, quantile_s, rate};
+use search::{CapacityFound, LimitClause, clauses, last_closed, probes, quantile_s, rate};
 pub use search::{Pilot, at_limit_per_s, limit_s, next_rates, second_half_per_s};
-use verdict::{Crossing, FAR_BELOW, Holding, Step, judge};
+use verdict::{Crossing, FAR_BELOW, Holding, RateStep, judge};
 
 /// Maximum relative distance between shares that are merged to one point of the curve.
 const SAME_RATE: f64 = 0.03;
@@ -174,7 +174,7 @@ pub struct Overload {
 /// Results of the windows of one variant. Computed once per look, because it merges histograms.
 #[derive(Debug)]
 pub(crate) struct Searched {
-    found: Option<Found>,
+    found: Option<CapacityFound>,
     limited_by: LimitedBy,
     curve: Vec<RatePoint>,
     holding: Holding,
@@ -194,23 +194,23 @@ pub(crate) fn is_erratic(record: &Record, variant: usize) -> bool {
 
 impl Searched {
     fn of(record: &Record, variant: usize) -> Searched {
-        let found = Found::of(record, variant);
+        let found = CapacityFound::of(record, variant);
         let curve = curve(record, variant);
         let crossing = found.as_ref().and_then(|found| {
             let logs: Vec<f64> = found.logs.values().copied().collect();
             let (per_s, interval) = widened(&logs, found.clause.limit_s, found.window_s)?;
             Some(Crossing { per_s, interval })
         });
-        let steps: Vec<Step> = curve.iter().map(RatePoint::step).collect();
+        let steps: Vec<RateStep> = curve.iter().map(RatePoint::step).collect();
         Searched { found, limited_by: limited_by(record, variant), holding: judge(&steps, crossing), curve }
     }
 
     /// Capacity of the trial in a block, which depends on the other trials too. `None` if no capacity can be
     /// stated.
-    pub(crate) fn sample(&self, block: u32) -> Option<Sample> {
+    pub(crate) fn sample(&self, block: u32) -> Option<MetricSample> {
         only_if(!matches!(self.holding, Holding::Erratic { .. }))?;
         let value = self.found.as_ref()?.logs.get(&block)?.exp();
-        Some(Sample { value, at_least: self.at_least() })
+        Some(MetricSample { value, at_least: self.at_least() })
     }
 
     fn at_least(&self) -> bool {
@@ -261,7 +261,7 @@ impl Capacity {
             }),
             Holding::Holds(_) | Holding::Between(_) => None,
         };
-        let steps: Vec<Step> = searched.curve.iter().map(RatePoint::step).collect();
+        let steps: Vec<RateStep> = searched.curve.iter().map(RatePoint::step).collect();
         let bracket = if let Holding::Between(ends) = judge(&steps, None) { ends } else { [None, None] };
         let met = crossing.map(|crossing| crossing.per_s).or(erratic.map(|erratic| erratic.met_per_s));
         Capacity {
@@ -351,7 +351,7 @@ fn limited_by(record: &Record, variant: usize) -> LimitedBy {
 /// Whether more connections could not help. A request that finds none free is behind too many others to
 /// keep its limit.
 pub(crate) fn has_connections(record: &Record, variant: usize) -> bool {
-    let of_time = record.header.plan.design.slo.iter().any(|limit| limit.figure != Figure::Failed);
+    let of_time = record.header.plan.design.slo.iter().any(|limit| limit.figure != LimitFigure::Failed);
     let wanted = || at_limit(record, variant).and_then(|per_s| connections_wanted(record, variant, per_s));
     of_time && wanted().zip(connections(record, variant)).is_some_and(|(wanted, used)| used >= wanted)
 }
@@ -365,7 +365,7 @@ pub fn connections(record: &Record, variant: usize) -> Option<u32> {
 /// the time limit allows to be in use (Little's law). `None` if no response time is limited.
 pub fn connections_wanted(record: &Record, variant: usize, at_limit_per_s: f64) -> Option<u32> {
     let (design, load) = (&record.header.plan.design, &record.header.plan.variants[variant].load);
-    only_if(design.slo.iter().any(|limit| limit.figure != Figure::Failed))?;
+    only_if(design.slo.iter().any(|limit| limit.figure != LimitFigure::Failed))?;
     let under_way = CONNECTIONS_ROOM * at_limit_per_s * limit_s(design);
     Some((under_way / f64::from(load.protocol.lanes())).ceil().min(f64::from(u32::MAX)) as u32)
 }
@@ -378,9 +378,9 @@ fn seconds_for(record: &Record, interval: Interval) -> Option<f64> {
 }
 
 /// A window with its share of the measured rate of its trial, and its rate.
-type Shared<'a> = (f64, f64, &'a Slice);
+type WindowShare<'a> = (f64, f64, &'a Slice);
 
-fn shares(trial: &Trial) -> Vec<Shared<'_>> {
+fn shares(trial: &Trial) -> Vec<WindowShare<'_>> {
     let window = trial.measured().next().and_then(rate);
     let counts = |slice: &&Slice| slice.kind.is_at_a_rate();
     let slices = trial.slices.iter().filter(counts).filter_map(|slice| Some((rate(slice)?, slice)));
@@ -410,7 +410,7 @@ fn breaks_below(record: &Record, variant: usize, most_per_s: f64) -> Option<f64>
 fn curve(record: &Record, variant: usize) -> Vec<RatePoint> {
     let clauses = clauses(&record.header.plan.design);
     let has_connections = has_connections(record, variant);
-    let of = |point: &Vec<Shared<'_>>| RatePoint::of(point, &clauses, has_connections);
+    let of = |point: &Vec<WindowShare<'_>>| RatePoint::of(point, &clauses, has_connections);
     let mut points: Vec<RatePoint> = points(record, variant).iter().map(of).collect();
     points.sort_by(|one, other| one.per_s.total_cmp(&other.per_s));
     points
@@ -418,13 +418,13 @@ fn curve(record: &Record, variant: usize) -> Vec<RatePoint> {
 
 /// Windows grouped by their share of the rate at which each process was measured, because processes differ.
 /// Before the first block, the windows of the search.
-fn points(record: &Record, variant: usize) -> Vec<Vec<Shared<'_>>> {
+fn points(record: &Record, variant: usize) -> Vec<Vec<WindowShare<'_>>> {
     let is_measured = |trial: &Trial| trial.measured().next().is_some();
     let any = trials(record, variant).any(is_measured);
     let chosen = trials(record, variant).filter(|trial| !any || is_measured(trial));
-    let mut open: Vec<Shared<'_>> = chosen.flat_map(shares).collect();
+    let mut open: Vec<WindowShare<'_>> = chosen.flat_map(shares).collect();
     open.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let mut points: Vec<Vec<Shared<'_>>> = Vec::new();
+    let mut points: Vec<Vec<WindowShare<'_>>> = Vec::new();
     for one in open {
         match points.last_mut().filter(|point| (one.0 / point[0].0).ln() < SAME_RATE) {
             Some(point) => point.push(one),
@@ -435,7 +435,7 @@ fn points(record: &Record, variant: usize) -> Vec<Vec<Shared<'_>>> {
 }
 
 impl RatePoint {
-    fn of(point: &[Shared<'_>], clauses: &[Clause], has_connections: bool) -> RatePoint {
+    fn of(point: &[WindowShare<'_>], clauses: &[LimitClause], has_connections: bool) -> RatePoint {
         let slices: Vec<&Slice> = point.iter().map(|(.., slice)| *slice).collect();
         let outcome @ RequestOutcome { due, failed: _ } = outcome(&slices);
         let quantile = |q: f64| {
@@ -455,13 +455,13 @@ impl RatePoint {
         }
     }
 
-    fn step(&self) -> Step {
-        Step { per_s: self.per_s, held: self.held, is_limited: self.is_limited }
+    fn step(&self) -> RateStep {
+        RateStep { per_s: self.per_s, held: self.held, is_limited: self.is_limited }
     }
 }
 
 /// Whether all limits held over these slices. An exceeded limit counts as broken only with enough requests.
-fn held(slices: &[&Slice], clauses: &[Clause]) -> Option<bool> {
+fn held(slices: &[&Slice], clauses: &[LimitClause]) -> Option<bool> {
     let breaks = clauses.iter().map(|clause| (clause.breaks(slices), clause.kept_by(slices)));
     let told: Vec<Option<bool>> = breaks
         .map(|(breaks, kept)| match (breaks, kept) {

@@ -40,23 +40,23 @@ pub(crate) use treatment::is_expected;
 pub use young::changing_variants;
 
 /// A finding of a check, before it has its number.
-type Seen = Finding<()>;
+type CheckFinding = Finding<()>;
 
 /// Function that makes the findings of a check, and its scope.
 enum Maker {
     /// One finding for the whole run.
-    Whole(fn(&Run<'_>) -> Option<Seen>),
+    Whole(fn(&CheckedRun<'_>) -> Option<CheckFinding>),
     /// Several findings for the whole run.
-    Several(fn(&Run<'_>) -> Vec<Seen>),
+    Several(fn(&CheckedRun<'_>) -> Vec<CheckFinding>),
     /// One finding per variant. The variant's name is prepended.
-    Each(fn(&Run<'_>, &Variant<'_>) -> Option<Seen>),
+    Each(fn(&CheckedRun<'_>, &CheckedVariant<'_>) -> Option<CheckFinding>),
     /// One finding per variant with any success. A variant without success is reported separately, without
     /// findings that only follow from that.
-    Succeeding(fn(&Run<'_>, &Variant<'_>) -> Option<Seen>),
+    Succeeding(fn(&CheckedRun<'_>, &CheckedVariant<'_>) -> Option<CheckFinding>),
     /// One finding per service of variants with any success.
-    Service(fn(&Variant<'_>, &str) -> Option<Seen>),
+    Service(fn(&CheckedVariant<'_>, &str) -> Option<CheckFinding>),
     /// One finding per comparison. The comparison's label is prepended.
-    Pair(fn(&Run<'_>, &Comparison) -> Option<Seen>),
+    Pair(fn(&CheckedRun<'_>, &Comparison) -> Option<CheckFinding>),
     /// Made together with the conclusion it is about, which has its figures.
     Conclusion,
 }
@@ -128,34 +128,34 @@ fn maker(check: Check) -> Maker {
 
 /// Runs every check, in the order of the table.
 pub(crate) fn all(record: &Record, blocks: &[BlockFigures]) -> Vec<Finding> {
-    let run = Run::of(record, blocks);
+    let run = CheckedRun::of(record, blocks);
     without_repeats(Check::ALL.iter().flat_map(|check| run.findings(*check)).collect())
 }
 
 /// Runs one check that needs no figures of blocks.
 pub(crate) fn only(check: Check, record: &Record) -> Vec<Finding> {
-    Run::of(record, &[]).findings(check)
+    CheckedRun::of(record, &[]).findings(check)
 }
 
-fn warning(evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Seen {
+fn warning(evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> CheckFinding {
     either(false, evidence, remedy)
 }
 
-fn void(evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Seen {
+fn void(evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> CheckFinding {
     either(true, evidence, remedy)
 }
 
-fn either(is_void: bool, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Seen {
+fn either(is_void: bool, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> CheckFinding {
     Finding::new((), if is_void { Grade::Invalid } else { Grade::Warning }, evidence, remedy)
 }
 
 /// Prepends the name of the subject.
-fn named(name: &str, seen: Seen, about: &[usize]) -> Seen {
+fn named(name: &str, seen: CheckFinding, about: &[usize]) -> CheckFinding {
     let evidence = seen.evidence.reworded(|text| format!("{name}: {text}"));
     Finding { evidence, variants: about.to_vec(), ..seen }
 }
 
-fn told_of(asked: &Comparison, seen: Seen) -> Seen {
+fn told_of(asked: &Comparison, seen: CheckFinding) -> CheckFinding {
     named(&asked.label, seen, &[asked.baseline, asked.candidate])
 }
 
@@ -176,28 +176,28 @@ fn without_repeats(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
 }
 
-struct Run<'a> {
+struct CheckedRun<'a> {
     record: &'a Record,
     plan: &'a Plan,
     /// The figures of complete blocks.
     blocks: &'a [BlockFigures],
-    variants: Vec<Variant<'a>>,
-    waiting: OnceCell<Vec<Option<saturation::Waiting>>>,
+    variants: Vec<CheckedVariant<'a>>,
+    waiting: OnceCell<Vec<Option<saturation::WaitingVariant>>>,
 }
 
-impl<'a> Run<'a> {
-    fn of(record: &'a Record, blocks: &'a [BlockFigures]) -> Run<'a> {
+impl<'a> CheckedRun<'a> {
+    fn of(record: &'a Record, blocks: &'a [BlockFigures]) -> CheckedRun<'a> {
         let plan = &record.header.plan;
         let variants = plan.variants.iter().enumerate();
-        let variants = variants.map(|(index, plan)| Variant::of(record, index, plan)).collect();
-        Run { record, plan, blocks, variants, waiting: OnceCell::new() }
+        let variants = variants.map(|(index, plan)| CheckedVariant::of(record, index, plan)).collect();
+        CheckedRun { record, plan, blocks, variants, waiting: OnceCell::new() }
     }
 
     fn findings(&self, check: Check) -> Vec<Finding> {
-        let each = |make: fn(&Run<'_>, &Variant<'_>) -> Option<Seen>| {
-            move |variant: &Variant<'_>| Some(variant.told(make(self, variant)?))
+        let each = |make: fn(&CheckedRun<'_>, &CheckedVariant<'_>) -> Option<CheckFinding>| {
+            move |variant: &CheckedVariant<'_>| Some(variant.told(make(self, variant)?))
         };
-        let seen: Vec<Seen> = match maker(check) {
+        let seen: Vec<CheckFinding> = match maker(check) {
             Maker::Whole(make) => make(self).into_iter().collect(),
             Maker::Several(make) => make(self),
             Maker::Each(make) => self.variants.iter().filter_map(each(make)).collect(),
@@ -212,28 +212,29 @@ impl<'a> Run<'a> {
             }
             Maker::Conclusion => Vec::new(),
         };
-        let numbered = |of: Seen| Finding::new(check, of.grade, of.evidence, of.remedy).about(of.variants);
+        let numbered =
+            |of: CheckFinding| Finding::new(check, of.grade, of.evidence, of.remedy).about(of.variants);
         seen.into_iter().map(numbered).collect()
     }
 
-    fn succeeding(&self) -> impl Iterator<Item = &Variant<'a>> {
+    fn succeeding(&self) -> impl Iterator<Item = &CheckedVariant<'a>> {
         self.variants.iter().filter(|variant| variant.succeeds(self.record))
     }
 
     /// Returns the variants of a comparison, the baseline first. `None` if an edited record lacks them.
-    fn pair(&self, asked: &Comparison) -> Option<[&Variant<'a>; 2]> {
+    fn pair(&self, asked: &Comparison) -> Option<[&CheckedVariant<'a>; 2]> {
         Some([self.variants.get(asked.baseline)?, self.variants.get(asked.candidate)?])
     }
 
     /// Data of a variant that waits. `None` if it does not wait.
-    fn waiting(&self, variant: usize) -> Option<&saturation::Waiting> {
-        let of_each = || self.variants.iter().map(|of| saturation::Waiting::of(self, of)).collect();
+    fn waiting(&self, variant: usize) -> Option<&saturation::WaitingVariant> {
+        let of_each = || self.variants.iter().map(|of| saturation::WaitingVariant::of(self, of)).collect();
         self.waiting.get_or_init(of_each).get(variant)?.as_ref()
     }
 }
 
 /// A variant of the plan, and its measurements in complete blocks.
-struct Variant<'a> {
+struct CheckedVariant<'a> {
     /// Index in the plan.
     index: usize,
     plan: &'a plan::Variant,
@@ -243,12 +244,12 @@ struct Variant<'a> {
     all_trials: Vec<&'a Trial>,
 }
 
-impl<'a> Variant<'a> {
-    fn of(record: &'a Record, index: usize, plan: &'a plan::Variant) -> Variant<'a> {
+impl<'a> CheckedVariant<'a> {
+    fn of(record: &'a Record, index: usize, plan: &'a plan::Variant) -> CheckedVariant<'a> {
         let is_its = |trial: &&Trial| trial.variant() == index;
         let trials: Vec<&Trial> = record.complete_trials().filter(is_its).collect();
         let slices = trials.iter().flat_map(|trial| trial.measured()).collect();
-        Variant { index, plan, trials, slices, all_trials: record.trials().filter(is_its).collect() }
+        CheckedVariant { index, plan, trials, slices, all_trials: record.trials().filter(is_its).collect() }
     }
 
     fn name(&self) -> &'a str {
@@ -256,7 +257,7 @@ impl<'a> Variant<'a> {
     }
 
     /// Prepends the variant's name to a finding.
-    fn told(&self, seen: Seen) -> Seen {
+    fn told(&self, seen: CheckFinding) -> CheckFinding {
         named(self.name(), seen, &[self.index])
     }
 

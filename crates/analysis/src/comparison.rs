@@ -90,7 +90,7 @@ impl From<Outcome> for Tone {
 
 /// Result of one comparison in one metric.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Comparison {
+pub struct ComparisonResult {
     /// Label of the form "candidate vs baseline".
     pub label: String,
     /// Index of the baseline.
@@ -153,7 +153,7 @@ pub struct Exploratory {
 }
 
 /// All comparisons of the plan, once for each metric with a verdict.
-pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]) -> Vec<Comparison> {
+pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]) -> Vec<ComparisonResult> {
     let design = &record.header.plan.design;
     let variants = 0..record.header.plan.variants.len();
     let without: Vec<_> = variants.map(|index| failure::measured(record, index)).collect();
@@ -176,7 +176,7 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    fn one(&self, asked: &plan::Comparison, metric: Metric) -> Comparison {
+    fn one(&self, asked: &plan::Comparison, metric: Metric) -> ComparisonResult {
         let design = &self.record.header.plan.design;
         let voids = || self.findings.iter().filter(|found| found.voids(asked.baseline, asked.candidate));
         // For a variant without its treatment, missing success is not a result.
@@ -209,7 +209,7 @@ impl Judge<'_> {
         let per_second = if void { None } else { self.per_second(asked, metric) };
         let amounts = if void { None } else { self.amounts(asked, metric, per_second.is_some()) };
         let is_within_margin = |of: &Estimate| of.ratio.ln().abs() < design.margin.ln_1p();
-        Comparison {
+        ComparisonResult {
             label: asked.label.clone(),
             baseline: asked.baseline,
             candidate: asked.candidate,

@@ -4,9 +4,9 @@ use plan::Metric;
 use record::Record;
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Contrast, Estimate, Factor, Term};
+use stats::{Contrast, Estimate, FactorLevels, Term};
 
-use crate::comparison::{Comparison, Outcome, outcome};
+use crate::comparison::{ComparisonResult, Outcome, outcome};
 use crate::metric::BlockFigures;
 use crate::{Conclusion, rule};
 use model::{Finding, Grade};
@@ -14,7 +14,7 @@ use model::{Finding, Grade};
 /// Kind of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum EffectKind {
     /// One factor, on average over all others.
     Main,
     /// Dependence of one factor's effect on another factor: a ratio of ratios.
@@ -33,7 +33,7 @@ pub struct Effect {
     #[serde(skip)]
     pub is_compared: bool,
     /// Kind of the effect.
-    pub kind: Kind,
+    pub kind: EffectKind,
     /// The metric of the verdict.
     pub metric: Metric,
     /// Multiplicative effect with its interval. The effects of an experiment share an error rate of 5 %.
@@ -45,7 +45,7 @@ pub struct Effect {
 impl Effect {
     /// Whether the effect is an interaction with a verdict of a difference.
     pub fn interacts(&self) -> bool {
-        self.kind == Kind::Interaction && self.outcome.differs()
+        self.kind == EffectKind::Interaction && self.outcome.differs()
     }
 
     /// Distance of the ratio from 1.
@@ -60,8 +60,8 @@ impl Conclusion {
     /// interacts with another, or if a comparison found a difference that its factor does not have on
     /// average.
     pub fn leading_effects(&self) -> Vec<&Effect> {
-        let asked = |effect: &Effect| effect.kind == Kind::Main && effect.is_compared;
-        let told = |of: &Comparison| {
+        let asked = |effect: &Effect| effect.kind == EffectKind::Main && effect.is_compared;
+        let told = |of: &ComparisonResult| {
             let alike = |effect: &Effect| !of.outcome.differs() || effect.outcome == of.outcome;
             self.effects.iter().any(|effect| asked(effect) && effect.metric == of.metric && alike(effect))
         };
@@ -70,8 +70,9 @@ impl Conclusion {
         if !self.effects.iter().all(speaks) || !self.comparisons.iter().all(told) {
             return Vec::new();
         }
-        let leads =
-            |effect: &&Effect| effect.interacts() || effect.kind == Kind::Main && !self.is_dwarfed(effect);
+        let leads = |effect: &&Effect| {
+            effect.interacts() || effect.kind == EffectKind::Main && !self.is_dwarfed(effect)
+        };
         let mut leading: Vec<&Effect> = self.effects.iter().filter(leads).collect();
         leading.sort_by(|one, other| {
             let rank = |of: &Effect| (asked(of), of.outcome.is_decided());
@@ -87,7 +88,7 @@ impl Conclusion {
             let shares = effect.terms.iter().any(|term| other.terms.contains(term));
             other.interacts() && shares && other.size() >= effect.size()
         };
-        effect.kind == Kind::Main && self.effects.iter().any(dwarfs)
+        effect.kind == EffectKind::Main && self.effects.iter().any(dwarfs)
     }
 }
 
@@ -97,7 +98,7 @@ pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]
     if plan.factors.len() < 2 {
         return Vec::new();
     }
-    let factors: Vec<Factor> = plan.factors.iter().map(|factor| baseline_first(plan, factor)).collect();
+    let factors: Vec<FactorLevels> = plan.factors.iter().map(|factor| baseline_first(plan, factor)).collect();
     // A plan's factors have at least two levels, and at most 64 variants. A forged record may violate that.
     let Some(contrasts) = stats::contrasts(&factors) else { return Vec::new() };
     let void = findings.iter().any(|finding| finding.grade == Grade::Invalid);
@@ -112,7 +113,7 @@ pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]
     let effect = |contrast: &Contrast| {
         let estimate = estimate(contrast);
         let outcome = outcome(void, estimate.as_ref(), metric, design.margin);
-        let kind = if contrast.terms.len() == 1 { Kind::Main } else { Kind::Interaction };
+        let kind = if contrast.terms.len() == 1 { EffectKind::Main } else { EffectKind::Interaction };
         let (label, terms) = (contrast.name.clone(), contrast.terms.clone());
         let is_compared = terms.iter().any(|term| is_compared(term.factor));
         Effect { label, terms, is_compared, kind, metric, estimate, outcome }
@@ -130,21 +131,21 @@ fn varies(plan: &plan::Plan, factor: &str, asked: &plan::Comparison) -> bool {
 }
 
 /// Returns a factor with the level that the plan compares with as its first level.
-fn baseline_first(plan: &plan::Plan, factor: &plan::Factor) -> Factor {
+fn baseline_first(plan: &plan::Plan, factor: &plan::Factor) -> FactorLevels {
     let asked = plan.comparisons.iter().find(|asked| varies(plan, &factor.name, asked));
     let baseline = asked.and_then(|asked| level(plan, asked.baseline, &factor.name));
     let mut levels = factor.levels.clone();
     // The sort is stable, so the others keep the order of the file.
     levels.sort_by_key(|level| Some(level) != baseline.or(factor.levels.first()));
-    Factor { name: factor.name.clone(), levels }
+    FactorLevels { name: factor.name.clone(), levels }
 }
 
 /// The variant of each combination of levels, with the last factor changing fastest. A copy of the baseline
 /// comes after all of them and is not found.
-fn cells(plan: &plan::Plan, factors: &[Factor]) -> Vec<Option<usize>> {
+fn cells(plan: &plan::Plan, factors: &[FactorLevels]) -> Vec<Option<usize>> {
     // The levels of the last factor change first.
     let is = |variant: &plan::Variant, mut cell: usize| {
-        factors.iter().rev().all(|Factor { name, levels }| {
+        factors.iter().rev().all(|FactorLevels { name, levels }| {
             let level = &levels[cell % levels.len()];
             cell /= levels.len();
             variant.levels.get(name) == Some(level)

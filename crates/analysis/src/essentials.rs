@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{Digest, Pacing, Process, Rate, quantity};
+use model::{ArrivalProcess, Digest, Pacing, Rate, quantity};
 use plan::{
-    Command, Design, LookRule, Measure, Metric, Plan, PlanPaths, Service, Tune, Variant, comparable_contract,
+    Design, LookRule, Measure, Metric, Plan, PlanPaths, Service, ServiceCommand, Tune, Variant,
+    comparable_contract,
 };
-use record::{Ended, Environment, Record, Slice};
+use record::{Ended, MachineFingerprint, Record, Slice};
 use serde::{Deserialize, Serialize};
 use stats::{Estimate, plain_t};
 
@@ -49,7 +50,7 @@ pub struct Essentials {
     /// Seed of the run.
     pub seed: u64,
     /// Machine and software of the run.
-    pub environment: Environment,
+    pub environment: MachineFingerprint,
     /// Mark of the plan.
     pub plan: String,
     /// Further conditions of the figures.
@@ -63,9 +64,9 @@ pub struct Essentials {
     /// How the run ended. `None` if it was killed or is still running.
     pub ended: Option<Ended>,
     /// Each comparison, once for each metric with a verdict or an estimate.
-    pub compared: Vec<Compared>,
+    pub compared: Vec<ComparedMetric>,
     /// Each metric of each variant except the copy, if it may be shown.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<MetricFigure>,
     /// Numbers of the checks that make something invalid, such as `V8`, most severe first.
     pub void: Vec<String>,
     /// Number of warnings.
@@ -86,7 +87,7 @@ pub struct Conditions {
     /// variants are compared.
     pub measured_per_s: Option<RatesMeasured>,
     /// Distribution of arrivals in time. `None` in closed loop.
-    pub arrivals: Option<Process>,
+    pub arrivals: Option<ArrivalProcess>,
     /// Length of the warm-up in seconds.
     pub warm_up_s: Option<f64>,
     /// Number of processors that services ran on. `None` if the record does not contain it.
@@ -107,7 +108,7 @@ pub type RatesMeasured = Vec<(f64, f64)>;
 fn measured<'a>(
     slices: impl Iterator<Item = &'a Slice>,
     measure: &Measure,
-) -> (Option<RatesMeasured>, Option<Process>, Option<f64>) {
+) -> (Option<RatesMeasured>, Option<ArrivalProcess>, Option<f64>) {
     // The length is ignored: longer slices give the same figures with more digits.
     let Measure { until: _, rates, arrivals, warmup } = measure;
     let open = |slice: &Slice| slice.asked.and_then(|asked| asked.open);
@@ -204,7 +205,7 @@ fn rates_told(all: &[(f64, f64)]) -> String {
 
 /// One metric of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Compared {
+pub struct ComparedMetric {
     /// Label of the form "candidate vs baseline".
     pub label: String,
     /// Names of the candidate and of the baseline.
@@ -219,7 +220,7 @@ pub struct Compared {
 
 /// One metric of one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Figure {
+pub struct MetricFigure {
     /// Name of the variant.
     pub variant: String,
     /// The metric.
@@ -269,17 +270,17 @@ impl Essentials {
     }
 
     /// Iterates over the comparisons with a verdict.
-    pub fn judged(&self) -> impl Iterator<Item = (&Compared, Outcome)> {
+    pub fn judged(&self) -> impl Iterator<Item = (&ComparedMetric, Outcome)> {
         self.compared.iter().filter_map(|compared| Some((compared, compared.outcome?)))
     }
 }
 
-fn compared(plan: &Plan, conclusion: &Conclusion) -> Vec<Compared> {
+fn compared(plan: &Plan, conclusion: &Conclusion) -> Vec<ComparedMetric> {
     let name = |index: usize| plan.variants.get(index).map(|of| of.name.clone()).unwrap_or_default();
     let mut all = Vec::new();
     for comparison in &conclusion.comparisons {
         let (label, of) = (&comparison.label, [name(comparison.candidate), name(comparison.baseline)]);
-        let one = |metric, outcome, estimate| Compared {
+        let one = |metric, outcome, estimate| ComparedMetric {
             label: label.clone(),
             of: of.clone(),
             metric,
@@ -294,7 +295,7 @@ fn compared(plan: &Plan, conclusion: &Conclusion) -> Vec<Compared> {
 }
 
 /// Figures of variants without an invalidating finding. Invalid figures are never stored.
-fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
+fn figures(record: &Record, conclusion: &Conclusion) -> Vec<MetricFigure> {
     let (plan, blocks) = (&record.header.plan, BlockFigures::all(record));
     let copy = plan.aa.as_ref().map(|aa| aa.candidate);
     let shown = 0..plan.variants.len();
@@ -302,12 +303,12 @@ fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
     let of = |(variant, metric): (usize, Metric)| {
         let found = figure(&plan.variants[variant].name, metric, &log_values(&blocks, metric, variant)?)?;
         let bias = conclusion.bias(metric, variant);
-        Some(Figure { interval: found.interval.map(|(low, high)| (low / bias, high * bias)), ..found })
+        Some(MetricFigure { interval: found.interval.map(|(low, high)| (low / bias, high * bias)), ..found })
     };
     shown.flat_map(|variant| metrics(record).map(move |metric| (variant, metric))).filter_map(of).collect()
 }
 
-fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<Figure> {
+fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<MetricFigure> {
     let blocks = logs.len() as u32;
     let value = mean(logs.iter().copied())?.exp();
     let estimate = plain_t(blocks, LEVEL).map(|t| Estimate::of(logs, t));
@@ -317,7 +318,7 @@ fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<Figure> {
         Some(Err(_)) | None => None,
     };
     let interval = estimate.and_then(Result::ok).map(|estimate| (estimate.low, estimate.high));
-    Some(Figure { variant: variant.to_owned(), metric, value, blocks, interval, standard_error })
+    Some(MetricFigure { variant: variant.to_owned(), metric, value, blocks, interval, standard_error })
 }
 
 /// Mark of a plan's content. Plans have the same mark if they differ only in the following: time limits,
@@ -392,7 +393,7 @@ fn forget_findings(variant: &mut Variant, pacing: Pacing) {
     *load = load.comparable(pacing);
     *expect = comparable_contract(expect);
     for command in services.iter_mut().filter_map(Service::command_mut) {
-        let Command {
+        let ServiceCommand {
             listens_on,
             other_ports,
             command: _,
@@ -449,7 +450,7 @@ mod tests {
         Conditions {
             rate_per_s: Some(100.0),
             measured_per_s: Some(vec![(100.0, 100.0)]),
-            arrivals: Some(Process::Poisson),
+            arrivals: Some(ArrivalProcess::Poisson),
             warm_up_s: Some(1.0),
             files: [("body.json".to_owned(), Digest::of(b"1"))].into(),
             cpus: Some(2),
@@ -468,7 +469,7 @@ mod tests {
             other[name] = match (name.as_str(), &whole[name]) {
                 ("measured_per_s", _) => serde_json::json!([[100.0, 200.0]]),
                 ("files", _) => serde_json::json!({ "body.json": Digest::of(b"2").to_string() }),
-                ("arrivals", _) => serde_json::to_value(Process::Constant).expect("JSON"),
+                ("arrivals", _) => serde_json::to_value(ArrivalProcess::Constant).expect("JSON"),
                 (_, serde_json::Value::Bool(truth)) => (!truth).into(),
                 _ => 10.into(),
             };

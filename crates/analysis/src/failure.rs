@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::variant::{counted, measured as measured_slices, outcome, slices, total};
-use crate::{Comparison, Conclusion, Outcome, checks, only_if};
+use crate::{ComparisonResult, Conclusion, Outcome, checks, only_if};
 
 /// Maximum number of kinds of failure in a description.
 const WAYS_MAX: usize = 3;
@@ -253,8 +253,8 @@ fn is_tried(record: &Record, variant: usize) -> bool {
 pub fn void_for_good(conclusion: &Conclusion) -> Option<String> {
     let ending = conclusion.findings.iter().filter(|finding| finding.check.row().ends_run);
     let found: Vec<&Finding> = ending.collect();
-    let voids = |finding: &Finding, asked: &Comparison| finding.voids(asked.baseline, asked.candidate);
-    let is_undecided = |asked: &Comparison| {
+    let voids = |finding: &Finding, asked: &ComparisonResult| finding.voids(asked.baseline, asked.candidate);
+    let is_undecided = |asked: &ComparisonResult| {
         asked.outcome != Outcome::NoSuccess && !found.iter().any(|finding| voids(finding, asked))
     };
     only_if(!conclusion.comparisons.iter().any(is_undecided))?;
@@ -274,7 +274,7 @@ fn named(record: &Record, failed: &[Option<NoSuccess>]) -> String {
 
 /// One kind of failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Failure {
+pub struct FailureCount {
     /// Phase of the request: `connect`, `tls`, `send`, `head`, `body`, `idle`, `response`, `time-out`,
     /// `unfinished`.
     pub phase: String,
@@ -287,26 +287,26 @@ pub struct Failure {
 }
 
 /// All kinds of failure of a variant's requests, by its index in the plan, most frequent first.
-pub fn failures(record: &Record, index: usize) -> Vec<Failure> {
+pub fn failures(record: &Record, index: usize) -> Vec<FailureCount> {
     let ways = measured_slices(record, index).flat_map(ways_to_fail).filter(|way| way.count > 0);
     let alike = model::grouped(ways.map(|way| ((way.phase.clone(), way.cause.clone()), way)));
-    let together = |((phase, cause), ways): ((String, String), Vec<Failure>)| Failure {
+    let together = |((phase, cause), ways): ((String, String), Vec<FailureCount>)| FailureCount {
         phase,
         cause,
         count: ways.iter().map(|way| way.count).sum(),
         example: ways.into_iter().find_map(|way| way.example),
     };
-    let mut all: Vec<Failure> = alike.into_iter().map(together).collect();
+    let mut all: Vec<FailureCount> = alike.into_iter().map(together).collect();
     all.sort_by_key(|failure| std::cmp::Reverse(failure.count));
     all
 }
 
-fn ways_to_fail(slice: &Slice) -> Vec<Failure> {
+fn ways_to_fail(slice: &Slice) -> Vec<FailureCount> {
     let (late, mut given_up) = ("no response in time", 0);
     let mut ways = Vec::new();
     let mut add = |phase: &str, cause: &str, count: u64, example: Option<&String>| {
         let (phase, cause, example) = (phase.to_owned(), cause.to_owned(), example.cloned());
-        ways.push(Failure { phase, cause, count, example });
+        ways.push(FailureCount { phase, cause, count, example });
     };
     for error in &slice.counts.errors {
         let phase = error.phase.to_string();

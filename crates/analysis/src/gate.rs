@@ -5,13 +5,13 @@
 
 use model::quantity::{count, many};
 use model::{Check, Grade, Quantity, RequestOutcome};
-use plan::{Bound, Figure, GateEntry, Limit, LookRule, Metric, Subject};
+use plan::{Bound, GateEntry, Limit, LimitFigure, LimitSubject, LookRule, Metric};
 use record::{Counts, EndReason, Record, Trial};
 use serde::Serialize;
 use stats::{Estimate, MeanInterval, Rule};
 
-use crate::comparison::Comparison;
-use crate::measurement::{Measurement, Window, measurement};
+use crate::comparison::ComparisonResult;
+use crate::measurement::{MeasuredWindow, Measurement, measurement};
 use crate::metric::{BlockFigures, of_slice};
 use crate::{Capacity, Conclusion, Erratic, checks, rule, variant};
 
@@ -36,14 +36,14 @@ pub struct Judgement {
     /// The limit.
     pub limit: Limit,
     /// The comparison or variant that the limit applies to.
-    pub subject: Subject,
+    pub subject: LimitSubject,
     /// Label of the comparison, or name of the variant.
     pub name: String,
     /// Line of the limit in the experiment file. `None` if it came from a flag.
     pub line: Option<u32>,
     /// The measured value: a ratio of candidate to baseline, or an amount in responses per second, µs, bytes
     /// or as a share.
-    pub measured: Option<Measured>,
+    pub measured: Option<MeasuredFigure>,
     /// The result.
     pub ruling: Ruling,
     /// Reason for the result, if it is not the interval.
@@ -57,7 +57,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    fn of(entry: &GateEntry, subject: Subject, name: &str, found: Found) -> Judgement {
+    fn of(entry: &GateEntry, subject: LimitSubject, name: &str, found: FigureResult) -> Judgement {
         let (measured, ruling, reason) = match found {
             Ok(measured) => (Some(measured), measured.ruling(&entry.limit), None),
             Err((ruling, reason)) => (None, ruling, Some(reason)),
@@ -160,7 +160,7 @@ fn judgements(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -
 fn of_blocks(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Vec<Judgement> {
     let plan = &record.header.plan;
     let of = |entry| plan.gated(entry, entries).into_iter().map(move |subject| (entry, subject));
-    let asked: Vec<(&GateEntry, Subject)> = entries.iter().flat_map(of).collect();
+    let asked: Vec<(&GateEntry, LimitSubject)> = entries.iter().flat_map(of).collect();
     let figures = asked.iter().map(|(entry, subject)| (entry.limit.figure, *subject));
     let others = figures.filter(|(of, it)| with_verdict(record, conclusion, *of, *it).is_none());
     let count = model::distinct(others).len();
@@ -186,14 +186,16 @@ struct Bench<'a> {
 }
 
 /// The interval of a figure, or a ruling without an interval, with its reason.
-type Found = Result<Measured, (Ruling, String)>;
+type FigureResult = Result<MeasuredFigure, (Ruling, String)>;
 
 impl Bench<'_> {
-    fn judge(&self, entry: &GateEntry, subject: Subject) -> Judgement {
+    fn judge(&self, entry: &GateEntry, subject: LimitSubject) -> Judgement {
         let (plan, limit) = (&self.record.header.plan, entry.limit);
         let (found, name) = match subject {
-            Subject::Comparison(index) => (self.change(limit.figure, index), &plan.comparisons[index].label),
-            Subject::Variant(index) => (self.amount(limit.figure, index), &plan.variants[index].name),
+            LimitSubject::Comparison(index) => {
+                (self.change(limit.figure, index), &plan.comparisons[index].label)
+            }
+            LimitSubject::Variant(index) => (self.amount(limit.figure, index), &plan.variants[index].name),
         };
         let mut judged = Judgement::of(entry, subject, name, found);
         let inconclusive = judged.measured.filter(|_| judged.ruling == Ruling::Inconclusive);
@@ -204,27 +206,28 @@ impl Bench<'_> {
 
     /// Candidate over baseline: the report's interval if it has a verdict, otherwise one from the gate's own
     /// family.
-    fn change(&self, figure: Figure, index: usize) -> Found {
+    fn change(&self, figure: LimitFigure, index: usize) -> FigureResult {
         let asked = &self.record.header.plan.comparisons[index];
         self.has_success(asked.candidate, Ruling::Fail)?;
         self.has_success(asked.baseline, Ruling::Inconclusive)?;
         // Limits on shares of failed requests can only be amounts.
         let metric = figure.metric().ok_or_else(|| inconclusive("it is not compared"))?;
-        let Some(verdict) = with_verdict(self.record, self.conclusion, figure, Subject::Comparison(index))
+        let Some(verdict) =
+            with_verdict(self.record, self.conclusion, figure, LimitSubject::Comparison(index))
         else {
             let ratios = crate::comparison::ratios(self.blocks, asked, metric);
             return self.estimate(&ratios.ok_or_else(|| inconclusive(NO_VALUE))?);
         };
         let blocks = self.conclusion.blocks;
         let one_sided = |low: f64, high: Option<f64>| {
-            Ok(Measured { low, high, blocks, ..Measured::exact(high.unwrap_or(low)) })
+            Ok(MeasuredFigure { low, high, blocks, ..MeasuredFigure::exact(high.unwrap_or(low)) })
         };
         if let Some(of) = self.conclusion.unknown_capacity(verdict) {
             return Err(inconclusive(without_capacity(of)));
         }
         match (&verdict.estimate, verdict.without_spread, verdict.at_least, verdict.at_most) {
-            (Some(estimate), ..) => Ok(Measured::of(estimate)),
-            (None, Some(ratio), ..) => Ok(Measured { blocks, ..Measured::exact(ratio) }),
+            (Some(estimate), ..) => Ok(MeasuredFigure::of(estimate)),
+            (None, Some(ratio), ..) => Ok(MeasuredFigure { blocks, ..MeasuredFigure::exact(ratio) }),
             (None, None, Some(low), _) => one_sided(low, None),
             (None, None, None, Some(high)) => one_sided(0.0, Some(high)),
             (None, None, None, None) => Err(match self.conclusion.known_from_below(verdict) {
@@ -235,7 +238,7 @@ impl Bench<'_> {
     }
 
     /// A variant's figure over its blocks.
-    fn amount(&self, figure: Figure, index: usize) -> Found {
+    fn amount(&self, figure: LimitFigure, index: usize) -> FigureResult {
         self.has_success(index, Ruling::Fail)?;
         let Some(metric) = figure.metric() else { return self.failed(index) };
         let capacity = self.conclusion.capacities.get(index).filter(|_| metric == Metric::Capacity);
@@ -247,7 +250,7 @@ impl Bench<'_> {
         self.estimated(metric, index)
     }
 
-    fn estimated(&self, metric: Metric, index: usize) -> Found {
+    fn estimated(&self, metric: Metric, index: usize) -> FigureResult {
         let measured = self.blocks.iter().filter(|block| block.variants[index].is_some());
         let values = measured.map(|block| block.sample(metric, index));
         let Some(values) = values.collect::<Option<Vec<_>>>().filter(|values| !values.is_empty()) else {
@@ -260,7 +263,7 @@ impl Bench<'_> {
             // Every trial reached its bound, such as the timeout.
             Err(_) if at_least && self.critical_t(logs.len()).is_some() => {
                 let least = values.iter().map(|value| value.value).fold(f64::INFINITY, f64::min);
-                Ok(Measured { blocks: values.len() as u32, ..Measured::exact(least).unbounded() })
+                Ok(MeasuredFigure { blocks: values.len() as u32, ..MeasuredFigure::exact(least).unbounded() })
             }
             found => found,
         }
@@ -274,7 +277,7 @@ impl Bench<'_> {
     /// Share of failed requests of a variant. The result is the wider of two intervals: Wilson's, which
     /// assumes independent requests, and the t interval over blocks, which accounts for bursts of failures
     /// but cannot handle a share of 0.
-    fn failed(&self, index: usize) -> Found {
+    fn failed(&self, index: usize) -> FigureResult {
         self.critical_t(self.blocks.len()).ok_or_else(|| self.too_early())?;
         let of_trial =
             |trial: &Trial| trial.measured().map(|slice| slice.counts.outcome()).sum::<RequestOutcome>();
@@ -290,12 +293,12 @@ impl Bench<'_> {
         let (low, high) = over_blocks.flatten().map_or((wilson.low, wilson.high), |blocks| {
             (wilson.low.min(blocks.low).max(0.0), wilson.high.max(blocks.high).min(1.0))
         });
-        Ok(Measured { value, low, high: Some(high), blocks, sd_log: None })
+        Ok(MeasuredFigure { value, low, high: Some(high), blocks, sd_log: None })
     }
 
-    fn estimate(&self, logs: &[f64]) -> Found {
+    fn estimate(&self, logs: &[f64]) -> FigureResult {
         let critical_t = self.critical_t(logs.len()).ok_or_else(|| self.too_early())?;
-        Estimate::of(logs, critical_t).map(|estimate| Measured::of(&estimate)).map_err(|error| {
+        Estimate::of(logs, critical_t).map(|estimate| MeasuredFigure::of(&estimate)).map_err(|error| {
             let no_spread = matches!(error, stats::Error::NoSpread { .. });
             inconclusive(if no_spread { NO_SPREAD } else { "the blocks are too far apart for an interval" })
         })
@@ -318,7 +321,7 @@ impl Bench<'_> {
         })
     }
 
-    fn blocks_needed(&self, measured: &Measured, limit: &Limit, subject: Subject) -> Option<u32> {
+    fn blocks_needed(&self, measured: &MeasuredFigure, limit: &Limit, subject: LimitSubject) -> Option<u32> {
         let verdict = with_verdict(self.record, self.conclusion, limit.figure, subject);
         let rule = if verdict.is_some() { rule::rule(self.record) } else { self.rule.clone() };
         let ratio = match limit.bound {
@@ -377,14 +380,14 @@ fn of_slices(record: &Record, measured: &Measurement<'_>, entries: &[GateEntry])
     let judged = pairs.map(|(entry, window)| {
         let found =
             figure(entry.limit.figure, window, record).and_then(|found| shown_by(found, entry, window));
-        Judgement::of(entry, Subject::Variant(0), &window.name, found)
+        Judgement::of(entry, LimitSubject::Variant(0), &window.name, found)
     });
     judged.collect()
 }
 
 /// Zero failures pass a limit only if enough requests were sent to violate it. A quantile passes only if the
 /// service responded all the time.
-fn shown_by(found: Measured, entry: &GateEntry, window: &Window<'_>) -> Found {
+fn shown_by(found: MeasuredFigure, entry: &GateEntry, window: &MeasuredWindow<'_>) -> FigureResult {
     let (limit, due) = (&entry.limit, window.slice.counts.due());
     let needed = 1.0 / limit.bound.value();
     if limit.figure.metric().is_none() && found.value == 0.0 && needed.is_finite() && (due as f64) < needed {
@@ -402,7 +405,7 @@ fn shown_by(found: Measured, entry: &GateEntry, window: &Window<'_>) -> Found {
 
 /// Explains why a quantile limit fails in closed loop because of silence. The service was silent for too
 /// large a share of the window, during which no requests were sent that would show the wait.
-fn silent_too_long(limit: &Limit, window: &Window<'_>) -> Option<String> {
+fn silent_too_long(limit: &Limit, window: &MeasuredWindow<'_>) -> Option<String> {
     let q = limit.figure.metric()?.quantile()?;
     let counts = &window.slice.counts;
     let too_long_ns = checks::silent_ns(counts, (limit.bound.value() * 1e3) as u64);
@@ -415,11 +418,11 @@ fn silent_too_long(limit: &Limit, window: &Window<'_>) -> Option<String> {
     })
 }
 
-fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {
+fn figure(figure: LimitFigure, window: &MeasuredWindow<'_>, record: &Record) -> FigureResult {
     let counts = &window.slice.counts;
     let Some(metric) = figure.metric() else {
         let share = counts.outcome().failed_share();
-        return share.map(Measured::exact).ok_or_else(|| inconclusive(NO_REQUESTS));
+        return share.map(MeasuredFigure::exact).ok_or_else(|| inconclusive(NO_REQUESTS));
     };
     if let Some(void) = window.void() {
         return Err((Ruling::Fail, void.evidence.to_string()));
@@ -434,12 +437,12 @@ fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {
         return Err(inconclusive(why));
     }
     let trial = record.trials().find(|trial| trial.measured().next().is_some());
-    of_slice(metric, window.slice, trial).map(Measured::exact).ok_or_else(missing)
+    of_slice(metric, window.slice, trial).map(MeasuredFigure::exact).ok_or_else(missing)
 }
 
 /// Quantile of the response time. In closed loop nothing is due, so it is the service time. A failed request
 /// has no response time and counts as longer than any limit.
-fn quantile(counts: &Counts, q: f64, missing: impl Fn() -> (Ruling, String)) -> Found {
+fn quantile(counts: &Counts, q: f64, missing: impl Fn() -> (Ruling, String)) -> FigureResult {
     let latencies = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
     let (due, failed) = (latencies.count(), counts.failed());
     let is_certain = latencies.resolves(q) || failed >= FAILED_CERTAIN;
@@ -459,17 +462,17 @@ fn quantile(counts: &Counts, q: f64, missing: impl Fn() -> (Ruling, String)) -> 
     let (low, _) = latencies.bounds(q).ok_or_else(&missing)?;
     let high = latencies.bounds(beyond.min(1.0)).and_then(|(_, high)| high);
     let us = |ns: u64| ns as f64 / 1e3;
-    Ok(Measured { high: high.map(us), ..Measured::exact(us(low)) })
+    Ok(MeasuredFigure { high: high.map(us), ..MeasuredFigure::exact(us(low)) })
 }
 
 /// Returns the report's comparison in a metric, if it has a verdict.
 fn with_verdict<'a>(
     record: &Record,
     conclusion: &'a Conclusion,
-    figure: Figure,
-    subject: Subject,
-) -> Option<&'a Comparison> {
-    let Subject::Comparison(index) = subject else { return None };
+    figure: LimitFigure,
+    subject: LimitSubject,
+) -> Option<&'a ComparisonResult> {
+    let LimitSubject::Comparison(index) = subject else { return None };
     let (asked, metric) = (&record.header.plan.comparisons[index], figure.metric()?);
     let pair = (asked.baseline, asked.candidate, metric);
     conclusion.comparisons.iter().find(|of| (of.baseline, of.candidate, of.metric) == pair)
@@ -479,7 +482,7 @@ fn with_verdict<'a>(
 
 /// A figure with its interval: a ratio, or an amount in responses per second, µs, bytes or as a share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Measured {
+pub struct MeasuredFigure {
     /// Geometric mean over blocks. For failed requests, their share. If only one end is known, that end.
     pub value: f64,
     /// Lower end of the interval.
@@ -494,30 +497,30 @@ pub struct Measured {
     pub(crate) sd_log: Option<f64>,
 }
 
-impl Measured {
-    fn of(estimate: &Estimate) -> Measured {
+impl MeasuredFigure {
+    fn of(estimate: &Estimate) -> MeasuredFigure {
         let Estimate { blocks, ratio, low, high, sd_log, .. } = *estimate;
-        Measured { value: ratio, low, high: Some(high), blocks, sd_log: Some(sd_log) }
+        MeasuredFigure { value: ratio, low, high: Some(high), blocks, sd_log: Some(sd_log) }
     }
 
     /// A value of a slice. It is not an estimate, because it includes all requests.
-    fn exact(value: f64) -> Measured {
-        Measured { value, low: value, high: Some(value), blocks: 1, sd_log: None }
+    fn exact(value: f64) -> MeasuredFigure {
+        MeasuredFigure { value, low: value, high: Some(value), blocks: 1, sd_log: None }
     }
 
     /// Removes the upper end, for values that are only lower bounds.
-    fn unbounded(self) -> Measured {
-        Measured { high: None, sd_log: None, ..self }
+    fn unbounded(self) -> MeasuredFigure {
+        MeasuredFigure { high: None, sd_log: None, ..self }
     }
 
     /// Widens the interval by a factor on either side.
-    fn widened(self, factor: f64) -> Measured {
-        Measured { low: self.low / factor, high: self.high.map(|high| high * factor), ..self }
+    fn widened(self, factor: f64) -> MeasuredFigure {
+        MeasuredFigure { low: self.low / factor, high: self.high.map(|high| high * factor), ..self }
     }
 
     /// Limits the lower end to at most `low`.
-    fn with_low_at_most(self, low: f64) -> Measured {
-        Measured { low: self.low.min(low), ..self }
+    fn with_low_at_most(self, low: f64) -> MeasuredFigure {
+        MeasuredFigure { low: self.low.min(low), ..self }
     }
 
     /// Passes or fails if the whole interval is on one side of the limit.

@@ -23,23 +23,25 @@ pub mod tune;
 
 pub use across::{Across, SESSIONS_MIN, Shift, across, differences, machine_mark, machines, other_machine};
 pub use assumption::{Assumption, Standing};
-pub use calibration::{Calibration, Copies, Found, Noise, Spread, Steal};
+pub use calibration::{BudgetReach, Calibration, Copies, Noise, Spread, Steal};
 pub use capacity::{Capacity, Erratic, LimitedBy, Overload, RatePoint};
 pub use checks::{per_core, waiting_variants};
-pub use comparison::{AaCheck, Comparison, CrossCheck, Difference, Exploratory, Outcome};
-pub use effect::{Effect, Kind};
-pub use essentials::{Compared, Conditions, ESSENTIALS_VERSION, Essentials, Figure};
-pub use failure::{Failure, NoSuccess, all_fruitless, failures, untreated, void_for_good};
-pub use gate::{Gate, Judgement, Measured, Ruling, Unfit, gated, limits_settled};
-pub use measurement::{Bend, Kept, Measurement, Sampled, Window, measurement};
+pub use comparison::{AaCheck, ComparisonResult, CrossCheck, Difference, Exploratory, Outcome};
+pub use effect::{Effect, EffectKind};
+pub use essentials::{ComparedMetric, Conditions, ESSENTIALS_VERSION, Essentials, MetricFigure};
+pub use failure::{FailureCount, NoSuccess, all_fruitless, failures, untreated, void_for_good};
+pub use gate::{Gate, Judgement, MeasuredFigure, Ruling, Unfit, gated, limits_settled};
+pub use measurement::{Bend, MeasuredWindow, Measurement, RateKept, SampledContent, measurement};
 pub use metric::{Series, metrics, ratios_by_block, series};
 use model::Metric;
 pub use model::{Check, Finding, Grade, Unit};
-pub use rule::{POWER, Pace, blocks_to_find, budget_s, rule, rule_of};
-pub use trend::{Asked, Dated, Line, LineOf, Point, Shifted, Stretch, TREND_SEED, Trend, trend};
+pub use rule::{BlockPace, POWER, blocks_to_find, budget_s, rule, rule_of};
+pub use trend::{
+    Dated, ExperimentTrend, LineOf, RecordRun, Shifted, TREND_SEED, TrendLine, TrendPoint, TrendQuery, trend,
+};
 pub use variant::{
-    Endpoint, GeneratorShare, ResponseTime, ServiceCost, Variant, generators, latencies, latencies_together,
-    responses, responses_together,
+    EndpointFigures, GeneratorShare, ResponseTime, ServiceCost, VariantFigures, generators, latencies,
+    latencies_together, responses, responses_together,
 };
 
 use metric::BlockFigures;
@@ -59,9 +61,9 @@ pub struct Conclusion {
     /// Whether intervals are withheld until the run ends, because the experiment looks only once.
     pub awaits_look: bool,
     /// The variants of the plan, in its order.
-    pub variants: Vec<Variant>,
+    pub variants: Vec<VariantFigures>,
     /// The comparisons of the plan in its order, once for each metric with a verdict.
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<ComparisonResult>,
     /// Average effects of factors, and interactions of two factors. Empty with fewer than two factors.
     pub effects: Vec<Effect>,
     /// Capacity of each variant within the limits of `design.slo`. Empty if capacity is not measured.
@@ -107,13 +109,13 @@ impl Conclusion {
 
     /// In a comparison of capacities, the variant whose capacity is only a lower bound. The ratio is then at
     /// most a one-sided bound.
-    pub fn known_from_below(&self, of: &Comparison) -> Option<&Capacity> {
+    pub fn known_from_below(&self, of: &ComparisonResult) -> Option<&Capacity> {
         let sides = [of.baseline, of.candidate].into_iter().filter(|_| of.metric == Metric::Capacity);
         sides.filter_map(|index| self.capacities.get(index)).find(|found| found.at_least)
     }
 
     /// In a comparison of capacities, the variant whose capacity cannot be stated.
-    pub fn unknown_capacity(&self, of: &Comparison) -> Option<&Capacity> {
+    pub fn unknown_capacity(&self, of: &ComparisonResult) -> Option<&Capacity> {
         let sides = [of.baseline, of.candidate].into_iter().filter(|_| of.metric == Metric::Capacity);
         sides.filter_map(|index| self.capacities.get(index)).find(|found| found.erratic.is_some())
     }
@@ -138,7 +140,7 @@ impl Conclusion {
 
     /// Whether a comparison of this variant is still undecided.
     pub fn wants(&self, variant: usize) -> bool {
-        let its = |of: &&Comparison| of.baseline == variant || of.candidate == variant;
+        let its = |of: &&ComparisonResult| of.baseline == variant || of.candidate == variant;
         let mut its = self.comparisons.iter().filter(its).peekable();
         its.peek().is_none() || its.any(|comparison| !comparison.outcome.is_decided())
     }
@@ -160,8 +162,8 @@ fn only_if(so: bool) -> Option<()> {
 }
 
 /// Whether a verdict refutes a finding that a setting had no effect.
-fn shows_effect(finding: &Finding, comparisons: &[Comparison]) -> bool {
-    let is_of = |of: &Comparison| finding.variants == [of.baseline, of.candidate];
+fn shows_effect(finding: &Finding, comparisons: &[ComparisonResult]) -> bool {
+    let is_of = |of: &ComparisonResult| finding.variants == [of.baseline, of.candidate];
     (finding.check, finding.grade) == (Check::NothingObservable, Grade::Note)
         && comparisons.iter().any(|of| is_of(of) && of.outcome.differs())
 }
@@ -181,7 +183,7 @@ pub fn conclude(record: &Record) -> Conclusion {
     findings.extend(capacities.iter().enumerate().filter_map(|(variant, of)| of.finding(variant)));
     findings.sort_by_key(|finding| (finding.grade, finding.check));
     let variants = 0..record.header.plan.variants.len();
-    let variants = variants.map(|index| Variant::of(record, &blocks, index)).collect();
+    let variants = variants.map(|index| VariantFigures::of(record, &blocks, index)).collect();
     let comparisons = comparison::all(record, &blocks, &findings);
     findings.retain(|finding| !shows_effect(finding, &comparisons));
     let effects = effect::all(record, &blocks, &findings);

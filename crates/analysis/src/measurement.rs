@@ -5,7 +5,7 @@
 //! comparisons do not apply to a single figure, so some grades differ: see `regraded`. Pure.
 
 use model::quantity::counted;
-use model::{Asked, Cause, Check, Evidence, Finding, Grade, Phase, Quantity, Until, evidence};
+use model::{Cause, Check, Evidence, Finding, Grade, Phase, Quantity, SliceRequest, Until, evidence};
 use plan::{Load, Metric, Variant};
 use record::{Block, EndReason, Record, Slice, SliceKind, Trial};
 
@@ -17,7 +17,7 @@ mod kept;
 #[cfg(test)]
 mod tests;
 
-pub use kept::{Bend, Kept, Stretch};
+pub use kept::{Bend, RateKept, WindowPart};
 
 /// Maximum share of the time a generator thread may wait for a core. Above it, client and server probably
 /// share one.
@@ -35,9 +35,9 @@ const CONTENTS_MAX: usize = 16;
 #[derive(Debug)]
 pub struct Measurement<'a> {
     /// The closed-loop slice that rates as shares refer to.
-    pub capacity: Option<Window<'a>>,
+    pub capacity: Option<MeasuredWindow<'a>>,
     /// The slices that were started, in order.
-    pub windows: Vec<Window<'a>>,
+    pub windows: Vec<MeasuredWindow<'a>>,
     /// Number of planned slices.
     pub planned: usize,
     /// Whether the user interrupted the measurement.
@@ -48,11 +48,11 @@ pub struct Measurement<'a> {
 
 /// A slice and its findings.
 #[derive(Debug)]
-pub struct Window<'a> {
+pub struct MeasuredWindow<'a> {
     /// The slice with its counts.
     pub slice: &'a Slice,
     /// The requested load.
-    pub asked: Asked,
+    pub asked: SliceRequest,
     /// Name of the slice: the requested rate, or `saturation`. If there is only one slice, the request.
     pub name: String,
     /// Maximum concurrent requests per connection.
@@ -69,7 +69,7 @@ pub struct Window<'a> {
 
 /// Content of sampled responses, over all endpoints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sampled {
+pub struct SampledContent {
     /// Number of responses whose content was decoded.
     pub count: u64,
     /// Bytes as sent, without framing.
@@ -87,9 +87,9 @@ pub fn measurement(record: &Record) -> Option<Measurement<'_>> {
     let slices = || trial.into_iter().flat_map(|trial| &trial.slices);
     let of = |kind| slices().filter(move |slice| slice.kind == kind);
     let interrupted = record.end() == Some(&EndReason::Interrupted);
-    let window = |slice| trial.map(|trial| Window::of(record, trial, slice, interrupted));
+    let window = |slice| trial.map(|trial| MeasuredWindow::of(record, trial, slice, interrupted));
     let capacity = of(SliceKind::Capacity).next().and_then(window);
-    let windows: Vec<Window<'_>> = of(SliceKind::Measured).filter_map(window).collect();
+    let windows: Vec<MeasuredWindow<'_>> = of(SliceKind::Measured).filter_map(window).collect();
     let mut findings: Vec<Finding> = capacity_exceeded(capacity.as_ref(), &windows).into_iter().collect();
     if windows.is_empty() && capacity.is_none() {
         findings.extend(checks::all(record, &[]).into_iter().filter(|of| of.grade == Grade::Invalid));
@@ -104,7 +104,7 @@ impl Measurement<'_> {
         // Findings about the run occur in each of its slices.
         let mut all = model::distinct(self.findings.iter().chain(of_windows).cloned());
         // If other slices have results, a slice without success is only a warning.
-        if self.windows.iter().any(Window::has_success) {
+        if self.windows.iter().any(MeasuredWindow::has_success) {
             let soft = |finding: &mut Finding| finding.grade = finding.grade.max(Grade::Warning);
             all.iter_mut().filter(|finding| finding.check == Check::NoSuccess).for_each(soft);
         }
@@ -119,21 +119,22 @@ impl Measurement<'_> {
             return of_run;
         }
         let shown = if self.windows.is_empty() { self.capacity.as_slice() } else { &self.windows };
-        let voids: Option<Vec<&Finding>> = shown.iter().map(Window::void).collect();
+        let voids: Option<Vec<&Finding>> = shown.iter().map(MeasuredWindow::void).collect();
         voids?.first().copied()
     }
 
     /// The only slice. `None` if several were planned, or none was started.
-    pub fn only(&self) -> Option<&Window<'_>> {
+    pub fn only(&self) -> Option<&MeasuredWindow<'_>> {
         self.windows.first().filter(|_| self.planned == 1)
     }
 }
 
-impl<'a> Window<'a> {
+impl<'a> MeasuredWindow<'a> {
     /// Creates a window without running any checks.
-    pub fn alone(slice: &'a Slice) -> Window<'a> {
-        let asked = slice.asked.unwrap_or(Asked { until: Until::Requests(slice.counts.sent), open: None });
-        Window {
+    pub fn alone(slice: &'a Slice) -> MeasuredWindow<'a> {
+        let asked =
+            slice.asked.unwrap_or(SliceRequest { until: Until::Requests(slice.counts.sent), open: None });
+        MeasuredWindow {
             slice,
             asked,
             name: String::new(),
@@ -145,8 +146,8 @@ impl<'a> Window<'a> {
         }
     }
 
-    fn of(record: &'a Record, trial: &Trial, slice: &'a Slice, interrupted: bool) -> Window<'a> {
-        let mut window = Window::alone(slice);
+    fn of(record: &'a Record, trial: &Trial, slice: &'a Slice, interrupted: bool) -> MeasuredWindow<'a> {
+        let mut window = MeasuredWindow::alone(slice);
         let plan = &record.header.plan;
         let several = plan.measure.as_ref().is_some_and(|measure| measure.slices() > 1);
         window.variant = plan.variants.first();
@@ -194,7 +195,8 @@ impl<'a> Window<'a> {
         } = record;
         let mut alone = Record::new(directory.clone(), header.clone());
         let plan = &mut alone.header.plan;
-        plan.design.rate = self.slice.counts.open.as_ref().map(|open| plan::Rate::PerSecond(open.rate_per_s));
+        plan.design.rate =
+            self.slice.counts.open.as_ref().map(|open| plan::PlannedRate::PerSecond(open.rate_per_s));
         plan.design.metric = if plan.design.rate.is_some() { Metric::P99 } else { Metric::Throughput };
         plan.variants.truncate(1);
         plan.variants.iter_mut().for_each(|variant| variant.name.clone_from(&self.name));
@@ -337,8 +339,8 @@ impl<'a> Window<'a> {
     }
 
     /// Summarizes the content of sampled responses.
-    pub fn sampled(&self) -> Sampled {
-        let mut all = Sampled::default();
+    pub fn sampled(&self) -> SampledContent {
+        let mut all = SampledContent::default();
         for seen in self.slice.counts.endpoints.iter().flat_map(|endpoint| &endpoint.contents) {
             all.count += seen.count;
             all.encoded_bytes += seen.encoded_bytes;
@@ -469,9 +471,12 @@ impl<'a> Window<'a> {
 }
 
 /// The service had a higher throughput at a rate than in closed loop.
-fn capacity_exceeded(capacity: Option<&Window<'_>>, windows: &[Window<'_>]) -> Option<Finding> {
+fn capacity_exceeded(
+    capacity: Option<&MeasuredWindow<'_>>,
+    windows: &[MeasuredWindow<'_>],
+) -> Option<Finding> {
     let capacity_per_s = capacity?.throughput_per_s().filter(|per_s| *per_s > 0.0)?;
-    let best = windows.iter().filter_map(Window::throughput_per_s).reduce(f64::max)?;
+    let best = windows.iter().filter_map(MeasuredWindow::throughput_per_s).reduce(f64::max)?;
     let seen = evidence!("at a rate the service gave {best}, more than the {capacity} of closed loop";
         best = Quantity::per_s(best), capacity = Quantity::per_s(capacity_per_s));
     let remedy =

@@ -11,7 +11,7 @@ use stats::{Latencies, Quantile};
 
 use crate::capacity::Searched;
 use crate::checks::per_core;
-use crate::comparison::Comparison;
+use crate::comparison::ComparisonResult;
 use crate::variant::{few_merged, geometric_mean, merged};
 use crate::{DroppedBlock, capacity, only_if};
 
@@ -20,7 +20,7 @@ use crate::{DroppedBlock, capacity, only_if};
 const CENSORED_SHARE_MAX: f64 = 0.1;
 
 /// Source of a metric's value.
-enum Sampler {
+enum MetricSource {
     /// A ratio of two sums over slices, scaled to the metric's unit.
     Ratio { parts: fn(&Slice) -> (u64, u64), scale: f64 },
     /// A value that a trial has once.
@@ -31,16 +31,17 @@ enum Sampler {
     Search,
 }
 
-fn sampler(metric: Metric) -> Sampler {
+fn sampler(metric: Metric) -> MetricSource {
     match metric {
-        Metric::Throughput => Sampler::Ratio { parts: Slice::throughput, scale: 1e9 },
-        Metric::CpuPerRequest => {
-            Sampler::Ratio { parts: |slice| (slice.services_cpu_ns(), slice.counts.successful), scale: 1e-3 }
-        }
-        Metric::PeakMemory => Sampler::Trial(|trial| Some(trial.ended.as_ref()?.peak_rss_bytes as f64)),
-        Metric::Capacity => Sampler::Search,
+        Metric::Throughput => MetricSource::Ratio { parts: Slice::throughput, scale: 1e9 },
+        Metric::CpuPerRequest => MetricSource::Ratio {
+            parts: |slice| (slice.services_cpu_ns(), slice.counts.successful),
+            scale: 1e-3,
+        },
+        Metric::PeakMemory => MetricSource::Trial(|trial| Some(trial.ended.as_ref()?.peak_rss_bytes as f64)),
+        Metric::Capacity => MetricSource::Search,
         Metric::P50 | Metric::P75 | Metric::P90 | Metric::P95 | Metric::P99 | Metric::P995 | Metric::P999 => {
-            Sampler::Response
+            MetricSource::Response
         }
     }
 }
@@ -57,22 +58,22 @@ pub(crate) fn is_reported(record: &Record, metric: Metric) -> bool {
     let limits = plan.gate.iter().map(|entry| entry.limit.figure);
     metric.row().usual
         || plan.design.metrics().any(|judged| judged == metric)
-        || limits.filter_map(plan::Figure::metric).any(|bounded| bounded == metric)
+        || limits.filter_map(plan::LimitFigure::metric).any(|bounded| bounded == metric)
 }
 
 /// Whether a metric's value is a ratio of sums, so that parts of a trial have it too.
 pub(crate) fn is_of_sums(metric: Metric) -> bool {
     match sampler(metric) {
-        Sampler::Ratio { .. } => true,
-        Sampler::Trial(_) | Sampler::Response | Sampler::Search => false,
+        MetricSource::Ratio { .. } => true,
+        MetricSource::Trial(_) | MetricSource::Response | MetricSource::Search => false,
     }
 }
 
 /// Whether a trial has the metric only once.
 pub(crate) fn is_once(metric: Metric) -> bool {
     match sampler(metric) {
-        Sampler::Trial(_) => true,
-        Sampler::Ratio { .. } | Sampler::Response | Sampler::Search => false,
+        MetricSource::Trial(_) => true,
+        MetricSource::Ratio { .. } | MetricSource::Response | MetricSource::Search => false,
     }
 }
 
@@ -80,9 +81,9 @@ pub(crate) fn is_once(metric: Metric) -> bool {
 /// which have separate rules, and for the capacity.
 pub(crate) fn of_slice(metric: Metric, slice: &Slice, trial: Option<&Trial>) -> Option<f64> {
     match sampler(metric) {
-        Sampler::Ratio { parts, scale } => sound(ratio(std::iter::once(parts(slice))) * scale),
-        Sampler::Trial(value) => sound(value(trial?)?),
-        Sampler::Response | Sampler::Search => None,
+        MetricSource::Ratio { parts, scale } => sound(ratio(std::iter::once(parts(slice))) * scale),
+        MetricSource::Trial(value) => sound(value(trial?)?),
+        MetricSource::Response | MetricSource::Search => None,
     }
 }
 
@@ -95,8 +96,8 @@ fn sound(value: f64) -> Option<f64> {
 /// one that reflects the machine's speed.
 pub(crate) fn of_slices(metric: Metric, record: &Record) -> Metric {
     match sampler(metric) {
-        Sampler::Trial(_) | Sampler::Search => pace(record),
-        Sampler::Ratio { .. } | Sampler::Response => metric,
+        MetricSource::Trial(_) | MetricSource::Search => pace(record),
+        MetricSource::Ratio { .. } | MetricSource::Response => metric,
     }
 }
 
@@ -115,9 +116,9 @@ fn ratio(parts: impl Iterator<Item = (u64, u64)>) -> f64 {
 /// they have no value.
 pub(crate) fn log_over<'a>(metric: Metric, slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
     match sampler(metric) {
-        Sampler::Ratio { parts, scale } => sound(ratio(slices.map(parts)) * scale).map(f64::ln),
-        Sampler::Trial(_) | Sampler::Search => None,
-        Sampler::Response => {
+        MetricSource::Ratio { parts, scale } => sound(ratio(slices.map(parts)) * scale).map(f64::ln),
+        MetricSource::Trial(_) | MetricSource::Search => None,
+        MetricSource::Response => {
             let q = metric.quantile()?;
             let log = |slice: &Slice| {
                 let ns = slice.counts.open.as_ref()?.response.quantile(q)?.ns();
@@ -130,7 +131,7 @@ pub(crate) fn log_over<'a>(metric: Metric, slices: impl Iterator<Item = &'a Slic
 
 /// A trial's value of a metric.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sample {
+pub(crate) struct MetricSample {
     /// The value in the metric's unit, above 0.
     pub value: f64,
     /// Whether it is only a lower bound, because requests were abandoned or never sent.
@@ -139,36 +140,36 @@ pub(crate) struct Sample {
 
 /// Values of a trial over its measured slices. Computed once, because it merges histograms.
 #[derive(Debug)]
-pub(crate) struct Figures {
-    samples: [Option<Sample>; Metric::ALL.len()],
+pub(crate) struct TrialFigures {
+    samples: [Option<MetricSample>; Metric::ALL.len()],
     /// Number of requests with a response time, including abandoned ones. 0 in closed loop.
     pub response_times: u64,
 }
 
-impl Figures {
-    pub fn of(trial: &Trial) -> Figures {
+impl TrialFigures {
+    pub fn of(trial: &Trial) -> TrialFigures {
         let mut opens = trial.measured().filter_map(|slice| slice.counts.open.as_ref()).peekable();
         let response = opens.peek().is_some().then(|| few_merged(opens.map(|open| &open.response)));
         let mut samples = [None; Metric::ALL.len()];
         for (sample, metric) in samples.iter_mut().zip(Metric::ALL) {
-            *sample = Sample::of(trial, response.as_ref(), *metric);
+            *sample = MetricSample::of(trial, response.as_ref(), *metric);
         }
-        Figures { samples, response_times: response.map_or(0, |response| response.count()) }
+        TrialFigures { samples, response_times: response.map_or(0, |response| response.count()) }
     }
 }
 
-impl Sample {
-    fn of(trial: &Trial, response: Option<&Latencies>, metric: Metric) -> Option<Sample> {
+impl MetricSample {
+    fn of(trial: &Trial, response: Option<&Latencies>, metric: Metric) -> Option<MetricSample> {
         let (value, at_least) = match sampler(metric) {
-            Sampler::Ratio { parts, scale } => (ratio(trial.measured().map(parts)) * scale, false),
-            Sampler::Trial(value) => (value(trial)?, false),
-            Sampler::Search => return None,
-            Sampler::Response => {
+            MetricSource::Ratio { parts, scale } => (ratio(trial.measured().map(parts)) * scale, false),
+            MetricSource::Trial(value) => (value(trial)?, false),
+            MetricSource::Search => return None,
+            MetricSource::Response => {
                 let found = quantile(response?, metric.quantile()?)?;
                 (found.ns() as f64 / 1e3, !found.is_exact())
             }
         };
-        Some(Sample { value: sound(value)?, at_least })
+        Some(MetricSample { value: sound(value)?, at_least })
     }
 }
 
@@ -188,7 +189,7 @@ fn quantile(response: &Latencies, q: f64) -> Option<Quantile> {
 #[derive(Debug)]
 pub(crate) struct BlockFigures {
     pub number: u32,
-    pub variants: Vec<Option<Figures>>,
+    pub variants: Vec<Option<TrialFigures>>,
     /// Whether throughput is compared per core-second.
     pub per_core: bool,
 }
@@ -218,7 +219,7 @@ impl BlockFigures {
         let per_core = per_core(record);
         let of = |block: &Block| BlockFigures {
             number: block.number,
-            variants: (0..variants).map(|index| block.trial(index).map(Figures::of)).collect(),
+            variants: (0..variants).map(|index| block.trial(index).map(TrialFigures::of)).collect(),
             per_core,
         };
         let mut blocks = blocks.map(of).collect::<Vec<_>>();
@@ -238,7 +239,7 @@ impl BlockFigures {
 
     /// A variant's value in the metric's unit, including lower bounds. `None` if nothing was measured, no
     /// request succeeded, or there are too few requests for the quantile.
-    pub fn sample(&self, metric: Metric, variant: usize) -> Option<Sample> {
+    pub fn sample(&self, metric: Metric, variant: usize) -> Option<MetricSample> {
         self.variants.get(variant)?.as_ref()?.samples[metric as usize]
     }
 
@@ -316,7 +317,7 @@ fn pool(record: &Record, blocks: &mut [BlockFigures]) {
 
 /// Contribution of a block with a given weight to the quantile of all responses together. `None` with too few
 /// requests for the quantile.
-fn added(all: &Latencies, metric: Metric) -> Option<impl Fn(&Latencies, f64) -> Option<Sample>> {
+fn added(all: &Latencies, metric: Metric) -> Option<impl Fn(&Latencies, f64) -> Option<MetricSample>> {
     let q = metric.quantile()?;
     let found = quantile(all, q)?;
     let (ns, at_least) = (found.ns(), !found.is_exact());
@@ -327,7 +328,7 @@ fn added(all: &Latencies, metric: Metric) -> Option<impl Fn(&Latencies, f64) -> 
     let share = share_within(all, ns);
     Some(move |block: &Latencies, weight: f64| {
         let more = weight * (share - share_within(block, ns)) * slope;
-        Some(Sample { value: sound(ns as f64 / 1e3 * more.exp())?, at_least })
+        Some(MetricSample { value: sound(ns as f64 / 1e3 * more.exp())?, at_least })
     })
 }
 
@@ -395,7 +396,7 @@ impl Series {
 
 /// Candidate over baseline in each block that counts, in order. Empty if the comparison may show no number:
 /// it is invalid or without success, waits for its single look, or a block has no value.
-pub fn ratios_by_block(all: &[Series], comparison: &Comparison) -> Vec<f64> {
+pub fn ratios_by_block(all: &[Series], comparison: &ComparisonResult) -> Vec<f64> {
     let series = |metric: Metric| all.iter().find(|series| series.of == metric);
     // Where there may be no ratio of all blocks together there is none of one.
     let judged = series(comparison.metric).filter(|_| comparison.ratio_so_far.is_some());

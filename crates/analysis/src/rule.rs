@@ -78,7 +78,7 @@ pub fn budget_s(run_s: f64) -> f64 {
 
 /// Duration of blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pace {
+pub struct BlockPace {
     /// Seconds of the first block, which observes the warm-up.
     pub first_block_s: f64,
     /// Seconds of each later block, once the lengths of its parts are settled.
@@ -87,15 +87,15 @@ pub struct Pace {
     pub variants: usize,
 }
 
-impl Pace {
+impl BlockPace {
     /// Measures the pace in a record. `None` if no block is complete.
-    pub fn of(record: &Record) -> Option<Pace> {
+    pub fn of(record: &Record) -> Option<BlockPace> {
         let seconds: Vec<f64> = record.complete_blocks().filter_map(|block| block.seconds).collect();
         let settled = stats::mean(seconds.iter().skip(SETTLED_AFTER).copied());
         let block_s = settled.or(seconds.last().copied())?;
         // Even if dropped, this block observed the warm-up.
         let first_block_s = record.blocks.iter().find_map(|block| block.seconds).unwrap_or(block_s);
-        Some(Pace { first_block_s, block_s, variants: record.header.plan.variants.len() })
+        Some(BlockPace { first_block_s, block_s, variants: record.header.plan.variants.len() })
     }
 
     /// Seconds of a run with this number of blocks and variants.
@@ -109,5 +109,5 @@ impl Pace {
 /// single run.
 pub(crate) fn seconds(record: &Record, blocks: Option<u32>) -> Option<f64> {
     let blocks = blocks.filter(|blocks| *blocks <= stats::BLOCKS_MAX)?;
-    Some(Pace::of(record)?.run_s(blocks, record.header.plan.variants.len()))
+    Some(BlockPace::of(record)?.run_s(blocks, record.header.plan.variants.len()))
 }

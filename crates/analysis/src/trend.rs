@@ -7,9 +7,9 @@
 
 use plan::Metric;
 use serde::Serialize;
-use stats::{CHANGE_POINTS_MAX, Estimate, Measured, Resampling};
+use stats::{CHANGE_POINTS_MAX, Estimate, MeasuredPoint, Resampling};
 
-use crate::essentials::{Conditions, Essentials, Figure};
+use crate::essentials::{Conditions, Essentials, MetricFigure};
 
 /// Seed of the permutations for testing changes. It is fixed, so the same records always show the same
 /// changes.
@@ -19,7 +19,7 @@ const ORDERS: u32 = 9_999;
 
 /// Selection of the trend.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
+pub struct TrendQuery<'a> {
     /// The metric. `None` is the metric of the newest record's verdict.
     pub metric: Option<Metric>,
     /// Only this variant, and comparisons that include it.
@@ -37,16 +37,16 @@ pub struct Dated<'a> {
 
 /// An experiment over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Trend {
+pub struct ExperimentTrend {
     /// The selected metric.
     pub metric: Metric,
     /// The records with a point, oldest first.
     pub records: Vec<Stamp>,
     /// Consecutive records with the same plan, rate, warm-up, processors, and throughput per core or not.
     /// Lines are not connected across stretches.
-    pub stretches: Vec<Stretch>,
+    pub stretches: Vec<RecordRun>,
     /// Ratios of comparisons first, then figures of variants.
-    pub lines: Vec<Line>,
+    pub lines: Vec<TrendLine>,
     /// Number of invalid records, which are left out.
     pub void: usize,
     /// Number of unfinished records, which are left out.
@@ -69,7 +69,7 @@ pub struct Stamp {
 
 /// Consecutive records with the same plan and conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Stretch {
+pub struct RecordRun {
     /// Index of the first record.
     pub first: usize,
     /// Mark of the plan.
@@ -88,7 +88,7 @@ pub enum LineOf {
 
 /// One value over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Line {
+pub struct TrendLine {
     /// Kind of the values.
     pub of: LineOf,
     /// Display name of the comparison or the variant.
@@ -97,14 +97,14 @@ pub struct Line {
     #[serde(skip)]
     pub variants: Vec<String>,
     /// The points, oldest first.
-    pub points: Vec<Point>,
+    pub points: Vec<TrendPoint>,
     /// Changes of level within stretches.
     pub changes: Vec<Shifted>,
 }
 
 /// One record's value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Point {
+pub struct TrendPoint {
     /// Index of the record.
     pub record: usize,
     /// The ratio or the figure.
@@ -131,11 +131,11 @@ pub struct Shifted {
 }
 
 /// Joins records of one experiment and one machine, oldest first.
-pub fn trend(records: &[Dated<'_>], asked: Asked<'_>) -> Trend {
+pub fn trend(records: &[Dated<'_>], asked: TrendQuery<'_>) -> ExperimentTrend {
     let judged = records.last().map_or(Metric::Throughput, |newest| newest.essentials.metric);
     let metric = asked.metric.unwrap_or(judged);
-    let asked = Asked { metric: Some(metric), ..asked };
-    let mut trend = Trend {
+    let asked = TrendQuery { metric: Some(metric), ..asked };
+    let mut trend = ExperimentTrend {
         metric,
         records: Vec::new(),
         stretches: Vec::new(),
@@ -148,7 +148,7 @@ pub fn trend(records: &[Dated<'_>], asked: Asked<'_>) -> Trend {
     // In the order of the newest record, which users expect.
     for line in records.iter().rev().flat_map(|dated| asked.lines(0, dated.essentials)) {
         if !trend.lines.iter().any(|known| known.variants == line.variants) {
-            trend.lines.push(Line { points: Vec::new(), ..line });
+            trend.lines.push(TrendLine { points: Vec::new(), ..line });
         }
     }
     trend.lines.sort_by_key(|line| line.of == LineOf::Figure);
@@ -163,8 +163,8 @@ pub fn trend(records: &[Dated<'_>], asked: Asked<'_>) -> Trend {
     trend
 }
 
-impl Trend {
-    fn take(&mut self, dated: &Dated<'_>, asked: Asked<'_>) {
+impl ExperimentTrend {
+    fn take(&mut self, dated: &Dated<'_>, asked: TrendQuery<'_>) {
         let essentials = dated.essentials;
         if !essentials.is_whole() {
             self.unfinished += 1;
@@ -172,7 +172,7 @@ impl Trend {
         }
         let index = self.records.len();
         let mut any = false;
-        for Line { variants, points, .. } in asked.lines(index, essentials) {
+        for TrendLine { variants, points, .. } in asked.lines(index, essentials) {
             any |= !points.is_empty();
             if let Some(known) = self.lines.iter_mut().find(|known| known.variants == variants) {
                 known.points.extend(points);
@@ -190,7 +190,7 @@ impl Trend {
                     before.differences(now).is_empty() && !(by_throughput && before.per_core != now.per_core)
                 };
                 if !same_plan || !self.conditions.as_ref().is_some_and(alike) {
-                    self.stretches.push(Stretch { first: index, plan: essentials.plan.clone() });
+                    self.stretches.push(RecordRun { first: index, plan: essentials.plan.clone() });
                     self.conditions = Some(essentials.conditions.clone());
                 }
             }
@@ -198,13 +198,13 @@ impl Trend {
     }
 }
 
-impl Asked<'_> {
+impl TrendQuery<'_> {
     /// The lines that a record contributes to, each with its point if it has one.
-    fn lines(self, record: usize, essentials: &Essentials) -> Vec<Line> {
+    fn lines(self, record: usize, essentials: &Essentials) -> Vec<TrendLine> {
         let is_asked = |metric: Metric, names: &[String]| {
             self.metric == Some(metric) && self.variant.is_none_or(|name| names.iter().any(|of| of == name))
         };
-        let line = |of, name: &str, variants: &[String], point: Option<Point>| Line {
+        let line = |of, name: &str, variants: &[String], point: Option<TrendPoint>| TrendLine {
             of,
             name: name.to_owned(),
             variants: variants.to_vec(),
@@ -213,7 +213,7 @@ impl Asked<'_> {
         };
         let mut lines = Vec::new();
         for one in essentials.compared.iter().filter(|one| is_asked(one.metric, &one.of)) {
-            let point = one.estimate.map(|Estimate { blocks, ratio, low, high, sd_log, .. }| Point {
+            let point = one.estimate.map(|Estimate { blocks, ratio, low, high, sd_log, .. }| TrendPoint {
                 record,
                 value: ratio,
                 interval: Some((low, high)),
@@ -224,8 +224,8 @@ impl Asked<'_> {
         }
         for one in &essentials.figures {
             let variant = std::slice::from_ref(&one.variant);
-            let Figure { value, interval, standard_error, blocks, .. } = *one;
-            let point = Point { record, value, interval, standard_error, blocks };
+            let MetricFigure { value, interval, standard_error, blocks, .. } = *one;
+            let point = TrendPoint { record, value, interval, standard_error, blocks };
             if is_asked(one.metric, variant) {
                 lines.push(line(LineOf::Figure, &one.variant, variant, Some(point)));
             }
@@ -235,17 +235,17 @@ impl Asked<'_> {
 }
 
 /// Changes within each stretch, for points with known precision. If there are too many points, the newest.
-fn changes(points: &[Point], starts: &[usize]) -> Vec<Shifted> {
-    let stretch_of = |point: &Point| starts.partition_point(|start| *start <= point.record);
-    let measured = |(at, point): (usize, &Point)| {
+fn changes(points: &[TrendPoint], starts: &[usize]) -> Vec<Shifted> {
+    let stretch_of = |point: &TrendPoint| starts.partition_point(|start| *start <= point.record);
+    let measured = |(at, point): (usize, &TrendPoint)| {
         let standard_error = point.standard_error?;
-        Some((at, stretch_of(point), Measured { value: point.value.ln(), standard_error }))
+        Some((at, stretch_of(point), MeasuredPoint { value: point.value.ln(), standard_error }))
     };
-    let known: Vec<(usize, usize, Measured)> = points.iter().enumerate().filter_map(measured).collect();
+    let known: Vec<(usize, usize, MeasuredPoint)> = points.iter().enumerate().filter_map(measured).collect();
     let mut all = Vec::new();
     for stretch in known.chunk_by(|(_, one, _), (_, other, _)| one == other) {
         let stretch = &stretch[stretch.len().saturating_sub(CHANGE_POINTS_MAX)..];
-        let measured: Vec<Measured> = stretch.iter().map(|(.., measured)| *measured).collect();
+        let measured: Vec<MeasuredPoint> = stretch.iter().map(|(.., measured)| *measured).collect();
         let resampling = Resampling { resamples: ORDERS, seed: TREND_SEED };
         // Figures and ratios are positive and finite. An invalid index shows no change.
         for change in stats::changes(&measured, resampling).unwrap_or_default() {

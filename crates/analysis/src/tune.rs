@@ -14,12 +14,13 @@ mod screening;
 mod setting;
 mod step;
 
-pub use catalogue::{Catalogue, Chosen, Facts, Runtime, Wish};
+pub use catalogue::{Catalogue, Chosen, Runtime, ServiceFacts, Wish};
 pub use overlay::{LEVEL, experiment};
-pub use procedure::{State, Tuning};
-pub use setting::{Change, Keep, Level, Setting, tried};
+pub use procedure::{SettingState, Tuning};
+pub use setting::{Keep, Setting, SettingChange, SettingLevel, tried};
 pub use step::{
-    Confirmation, Figures, Known, Outcome, Purpose, Row, Spec, Step, TooShort, confirmed, figures, same_work,
+    Confirmation, EffectEstimate, LevelRow, Purpose, RowFigures, StepOutcome, TooShort, TuneSpec, TuneStep,
+    confirmed, figures, same_work,
 };
 
 /// The service in front of others when nginx is tried.

@@ -23,7 +23,7 @@ const FEW: usize = 8;
 
 /// Figures of one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Variant {
+pub struct VariantFigures {
     /// Name of the variant.
     pub name: String,
     /// Expected responses per second: geometric mean over trials. In open loop this is the given rate, if the
@@ -59,7 +59,7 @@ pub struct Variant {
     /// Responses by status code.
     pub status: BTreeMap<u16, u64>,
     /// Results by request. Empty if the load has one request.
-    pub endpoints: Vec<Endpoint>,
+    pub endpoints: Vec<EndpointFigures>,
     /// Outcome of the requests, if none succeeded.
     pub no_success: Option<NoSuccess>,
     /// Each metric that is not a quantile: geometric mean over trials, or the median for metrics with one
@@ -70,7 +70,7 @@ pub struct Variant {
 
 /// Results of one of several requests.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Endpoint {
+pub struct EndpointFigures {
     /// Name of the request.
     pub name: String,
     /// Requests sent in measured slices.
@@ -94,9 +94,9 @@ pub struct ResponseTime {
     pub at_least: bool,
 }
 
-impl Variant {
+impl VariantFigures {
     /// Summarizes a variant by its index in the plan.
-    pub(crate) fn of(record: &Record, blocks: &[BlockFigures], index: usize) -> Variant {
+    pub(crate) fn of(record: &Record, blocks: &[BlockFigures], index: usize) -> VariantFigures {
         let trials: Vec<&Trial> = complete(record, index).collect();
         let slices: Vec<&Slice> = trials.iter().flat_map(|trial| trial.measured()).collect();
         let sum = |of: fn(&Slice) -> u64| total(&slices, of);
@@ -114,7 +114,7 @@ impl Variant {
         let errors = slices.iter().flat_map(|slice| &slice.counts.errors);
         let errors = counted(errors.map(|of| ((of.phase, of.cause), of.count))).into_iter();
         let outcome @ RequestOutcome { due: requests, failed } = outcome(&slices);
-        Variant {
+        VariantFigures {
             name: record.header.plan.variants[index].name.clone(),
             throughput_per_s: mean(Metric::Throughput),
             cpu_us_per_request: mean(Metric::CpuPerRequest),
@@ -160,13 +160,13 @@ fn service_cpu(slices: &[&Slice]) -> BTreeMap<String, f64> {
     cpu.filter(|_| ok > 0).map(|(name, ns)| (name, ns as f64 / ok as f64 / 1e3)).collect()
 }
 
-fn endpoints(slices: &[&Slice]) -> Vec<Endpoint> {
+fn endpoints(slices: &[&Slice]) -> Vec<EndpointFigures> {
     let window_ns = total(slices, |slice| slice.counts.window_ns);
     let counts = slices.iter().flat_map(|slice| &slice.counts.endpoints);
     let endpoint = |(name, all): (&str, Vec<&EndpointCounts>)| {
         let sum = |of: fn(&EndpointCounts) -> u64| all.iter().map(|counts| of(counts)).sum::<u64>();
         let ok = sum(|counts| counts.successful);
-        Endpoint {
+        EndpointFigures {
             name: name.to_owned(),
             sent: sum(|counts| counts.sent),
             ok,
@@ -316,7 +316,9 @@ pub(crate) fn costs(trials: &[&Trial], cpu_us_per_request: Option<f64>) -> Vec<S
             cpu_share,
             peak_rss_bytes: median_bytes(trials.iter().filter_map(peak)),
             processes: middle_count(trials.iter().filter_map(processes)).unwrap_or(0),
-            serving: middle_count(trials.iter().filter_map(|trial| Some(Work::of(trial, name)?.serving()))),
+            serving: middle_count(
+                trials.iter().filter_map(|trial| Some(WorkerShares::of(trial, name)?.serving())),
+            ),
             workers: trials.iter().find_map(|trial| workers(trial, name)),
         }
     };
@@ -330,22 +332,22 @@ pub(crate) fn workers(trial: &Trial, name: &str) -> Option<u32> {
 
 /// Distribution of the work of a service over its processes, in one trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Work {
+pub(crate) struct WorkerShares {
     /// CPU time in nanoseconds, busiest process first.
     cpu_ns: Vec<u64>,
 }
 
-impl Work {
+impl WorkerShares {
     /// Sums the measured slices. `None` if they have no CPU time per process. Processes of a slice are
     /// identified only by rank, so the sums are by rank: the work of different workers in different slices
     /// counts for one process, the busiest at any time.
-    pub fn of(trial: &Trial, name: &str) -> Option<Work> {
+    pub fn of(trial: &Trial, name: &str) -> Option<WorkerShares> {
         let mut cpu_ns: Vec<u64> = Vec::new();
         for used in uses(trial, name) {
             cpu_ns.resize(cpu_ns.len().max(used.cpu_by_process_ns.len()), 0);
             cpu_ns.iter_mut().zip(&used.cpu_by_process_ns).for_each(|(sum, more)| *sum += more);
         }
-        (!cpu_ns.is_empty()).then_some(Work { cpu_ns })
+        (!cpu_ns.is_empty()).then_some(WorkerShares { cpu_ns })
     }
 
     /// Number of processes with at least a tenth of the busiest one's work.

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use clap::Args;
-use plan::{Limit, Setting};
+use plan::{DraftSetting, Limit};
 
 use crate::compare::{self, Aim, CompareArgs};
-use crate::exit::Failed;
+use crate::exit::CliError;
 use crate::experiment::{self, Experiment};
 use crate::run::{self, RunFlags};
 
@@ -53,7 +53,7 @@ pub struct CapacityArgs {
 pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
     let limits = args.slo.iter().map(|text| {
         plan::slo(text)
-            .map_err(|why| Failed::usage(format!("--slo '{text}': {why}")).hint("--slo 'p99 < 50ms'"))
+            .map_err(|why| CliError::usage(format!("--slo '{text}': {why}")).hint("--slo 'p99 < 50ms'"))
     });
     let limits: Vec<Limit> = limits.collect::<Result<_, _>>()?;
     if let [file] = args.compare.what.as_slice()
@@ -64,7 +64,7 @@ pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
     let typed: Vec<String> = args.slo.iter().map(|text| format!("--slo '{text}'")).collect();
     let slo: Vec<String> = limits.iter().map(ToString::to_string).collect();
     let question = Some(format!("How many requests a second within {}?", slo.join(" and ")));
-    let settings = vec![Setting::new(&["design", "slo"], slo, typed.join(" "))];
+    let settings = vec![DraftSetting::new(&["design", "slo"], slo, typed.join(" "))];
     compare::carry(&args.compare, &Aim { least: 1, settings, name: "capacity", question })
 }
 

@@ -7,10 +7,10 @@ use std::{env, fs};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use plan::{Cpus, Draft, DraftSource, DraftVariant, SERVICE, Setting};
+use plan::{Cpus, DraftSetting, DraftSource, DraftVariant, ExperimentDraft, SERVICE};
 use toml::Value;
 
-use crate::exit::{self, Failed};
+use crate::exit::{self, CliError};
 use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::run::RunFlags;
 use crate::{gate, print, records, run};
@@ -61,7 +61,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     #[command(flatten)]
-    pub asked: Asked,
+    pub asked: CompareFlags,
     #[command(flatten)]
     pub flags: RunFlags,
     /// Write an equivalent experiment file. Never overwrites
@@ -80,7 +80,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<u8> {
 
 impl CompareArgs {
     /// Rejects flags that conflict with an experiment file.
-    pub fn check_file(&self, file: &Path) -> Result<(), Failed> {
+    pub fn check_file(&self, file: &Path) -> Result<(), CliError> {
         let given = exit::given(&[
             (!self.named.is_empty(), "--name"),
             (self.container, "--container"),
@@ -91,13 +91,13 @@ impl CompareArgs {
     }
 }
 
-fn said_by(file: &Path, flag: &str) -> Failed {
+fn said_by(file: &Path, flag: &str) -> CliError {
     let message = format!("{flag}: {} is an experiment file, and says that itself", file.display());
-    Failed::usage(message).hint("change it in the file, or name the command that starts the service")
+    CliError::usage(message).hint("change it in the file, or name the command that starts the service")
 }
 
 /// Default metrics: the response times that a rate or a limit requires.
-fn response_times(args: &CompareArgs) -> Option<Setting> {
+fn response_times(args: &CompareArgs) -> Option<DraftSetting> {
     if !args.asked.metric.is_empty() {
         return None;
     }
@@ -111,7 +111,7 @@ fn response_times(args: &CompareArgs) -> Option<Setting> {
     metrics(&quantiles)
 }
 
-fn metrics(names: &[String]) -> Option<Setting> {
+fn metrics(names: &[String]) -> Option<DraftSetting> {
     let from = format!("--metric {}", names.join(" --metric "));
     one_or_many(&["design", "metric"], names.iter().cloned().map(Value::String).collect(), from)
 }
@@ -122,7 +122,7 @@ pub struct Aim {
     /// Minimum number of services.
     pub least: usize,
     /// Additional keys of the file.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<DraftSetting>,
     /// Prefix of experiment names.
     pub name: &'static str,
     /// The question. `None` asks how the later services compare with the first.
@@ -132,12 +132,12 @@ pub struct Aim {
 /// Runs the experiment that flags define.
 pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
     args.flags.amount.settle();
-    let place = Place::of(args, aim);
+    let place = SavedFile::of(args, aim);
     let draft = draft(args, &place, aim)?;
     let names = draft.names();
     if let Some(name) = (1..names.len()).find_map(|at| names[..at].iter().find(|name| **name == names[at])) {
         let message = format!("--name: two services are called `{name}`");
-        return Err(Failed::usage(message).hint("give each a name of its own").into());
+        return Err(CliError::usage(message).hint("give each a name of its own").into());
     }
     for (one, other) in draft.alike() {
         print::tell!(
@@ -153,16 +153,16 @@ pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
 }
 
 /// Folder of the record, and the file for repeating the run: the saved one, or the one in the record.
-struct Place {
+struct SavedFile {
     record: PathBuf,
     file: PathBuf,
 }
 
-impl Place {
-    fn of(args: &CompareArgs, aim: &Aim) -> Place {
+impl SavedFile {
+    fn of(args: &CompareArgs, aim: &Aim) -> SavedFile {
         let record = args.flags.out.clone().unwrap_or_else(|| records::claim(&name(aim.name)));
         let file = args.save.clone().unwrap_or_else(|| records::typed(&record).join("experiment.toml"));
-        Place { record, file }
+        SavedFile { record, file }
     }
 
     /// Whether directories in the file have to be absolute.
@@ -172,18 +172,18 @@ impl Place {
     }
 }
 
-fn draft(args: &CompareArgs, place: &Place, aim: &Aim) -> Result<Draft, Failed> {
+fn draft(args: &CompareArgs, place: &SavedFile, aim: &Aim) -> Result<ExperimentDraft, CliError> {
     let unnamed = args.what.iter().map(|text| variant(args, None, text, text.clone()));
     let mut variants = unnamed.collect::<Result<Vec<_>, _>>()?;
     for text in &args.named {
         let (name, command) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
-            Failed::usage(format!("--name {}: expected NAME=COMMAND", plan::quotable(text)))
+            CliError::usage(format!("--name {}: expected NAME=COMMAND", plan::quotable(text)))
                 .hint("--name old='./bin/server-1.4 --threads 2'")
         })?;
         variants.push(variant(args, Some(name), command, format!("--name {text}"))?);
     }
     let against = args.against.against.as_deref();
-    let refused = |what: &str, hint: &str| Err(Failed::usage(what).hint(hint));
+    let refused = |what: &str, hint: &str| Err(CliError::usage(what).hint(hint));
     match (variants.len(), against) {
         (0, _) if aim.least < 2 => {
             let hint = "name the command that starts one, or its URL; --help has more";
@@ -207,7 +207,7 @@ fn draft(args: &CompareArgs, place: &Place, aim: &Aim) -> Result<Draft, Failed> 
     let of = against.filter(|_| variants.len() == 1);
     let asked = || Some(format!("How does the code here compare with that of {}?", of?));
     let question = aim.question.clone().or_else(asked);
-    let draft = Draft {
+    let draft = ExperimentDraft {
         made_by: print::shown_command(),
         again: again(args, place),
         name: name(aim.name),
@@ -218,12 +218,17 @@ fn draft(args: &CompareArgs, place: &Place, aim: &Aim) -> Result<Draft, Failed> 
     Ok(if place.is_elsewhere() { draft.anchored(&env::current_dir().unwrap_or_default()) } else { draft })
 }
 
-fn variant(args: &CompareArgs, name: Option<&str>, text: &str, from: String) -> Result<DraftVariant, Failed> {
+fn variant(
+    args: &CompareArgs,
+    name: Option<&str>,
+    text: &str,
+    from: String,
+) -> Result<DraftVariant, CliError> {
     if experiment::is_named(text) {
         // A missing file could not be run either.
         Experiment::file(Some(Path::new(text)))?;
         let message = format!("`{text}` is an experiment file, which says itself what is compared");
-        return Err(Failed::usage(message).hint(format!("proofload run {text}")));
+        return Err(CliError::usage(message).hint(format!("proofload run {text}")));
     }
     let source = if args.container {
         DraftSource::image(text)
@@ -233,11 +238,15 @@ fn variant(args: &CompareArgs, name: Option<&str>, text: &str, from: String) -> 
         DraftSource::command(text)
     };
     let shown = plan::quotable(text);
-    let source = source.map_err(|error| Failed::usage(format!("`{shown}`: {error}")).hint(error.hint))?;
+    let source = source.map_err(|error| CliError::usage(format!("`{shown}`: {error}")).hint(error.hint))?;
     Ok(DraftVariant { name: name.map(str::to_owned), source, from })
 }
 
-fn settings(args: &CompareArgs, place: &Place, variants: &[DraftVariant]) -> Result<Vec<Setting>, Failed> {
+fn settings(
+    args: &CompareArgs,
+    place: &SavedFile,
+    variants: &[DraftVariant],
+) -> Result<Vec<DraftSetting>, CliError> {
     let mut settings = args.asked.settings()?;
     let flags = &args.flags;
     let count = variants.len() * if args.against.against.is_some() { 2 } else { 1 };
@@ -259,13 +268,13 @@ fn settings(args: &CompareArgs, place: &Place, variants: &[DraftVariant]) -> Res
     }
     if place.is_elsewhere() && variants.iter().any(|variant| variant.source.has_folder()) {
         let here = env::current_dir().unwrap_or_default().display().to_string();
-        settings.push(Setting::new(&["services", SERVICE, "directory"], here.as_str(), ""));
+        settings.push(DraftSetting::new(&["services", SERVICE, "directory"], here.as_str(), ""));
     }
     Ok(settings)
 }
 
 /// The command that runs the saved file in the same way.
-fn again(args: &CompareArgs, place: &Place) -> String {
+fn again(args: &CompareArgs, place: &SavedFile) -> String {
     let mut words = vec!["proofload".to_owned(), "run".to_owned(), place.file.display().to_string()];
     words.extend(args.limits.again());
     words.extend(args.against.again());
@@ -279,7 +288,7 @@ fn name(of: &str) -> String {
 }
 
 /// Writes the experiment file to the path of a flag.
-pub fn save(path: &Path, text: &str) -> Result<(), Failed> {
+pub fn save(path: &Path, text: &str) -> Result<(), CliError> {
     print::create(path, text.as_bytes(), print::PRIVATE)?;
     print::tell!("written: {}", path.display());
     print::warn_of_secrets(path, text);
@@ -288,7 +297,7 @@ pub fn save(path: &Path, text: &str) -> Result<(), Failed> {
 
 /// Flags about the load and the verdict. Each sets a key of the file.
 #[derive(Debug, Args)]
-pub struct Asked {
+pub struct CompareFlags {
     /// Path of the request, with its query [default: /]
     #[arg(long, help_heading = "Load")]
     path: Option<String>,
@@ -357,22 +366,22 @@ pub fn header(text: &str) -> Result<(String, String), String> {
     }
 }
 
-impl Asked {
+impl CompareFlags {
     /// Keys of the flags that were given, each with its flag.
-    pub fn settings(&self) -> Result<Vec<Setting>, Failed> {
+    pub fn settings(&self) -> Result<Vec<DraftSetting>, CliError> {
         let text = |path: &[&str], flag: &str, text: &Option<String>| {
             text.as_ref().map(|text| setting(path, flag, text.as_str()))
         };
         let method = self.method.clone().or_else(|| self.body.as_ref().map(|_| "POST".to_owned()));
-        let of_body = |typed: &String| -> Result<Setting, Failed> {
-            Ok(Setting::new(&["load", "body"], body(typed)?, format!("--body {typed}")))
+        let of_body = |typed: &String| -> Result<DraftSetting, CliError> {
+            Ok(DraftSetting::new(&["load", "body"], body(typed)?, format!("--body {typed}")))
         };
         let of_rate =
-            |typed: &String| Setting::new(&["design", "rate"], number(typed), format!("--rate {typed}"));
+            |typed: &String| DraftSetting::new(&["design", "rate"], number(typed), format!("--rate {typed}"));
         let connections = self.connections.map(i64::from);
         let file = |flag: &str, path: &Option<PathBuf>| {
             let path = path.as_deref().map(|path| tls_file(flag, path)).transpose()?;
-            Ok::<_, Failed>(path.map(|path| path.display().to_string()))
+            Ok::<_, CliError>(path.map(|path| path.display().to_string()))
         };
         let (ca, cert, key) =
             (file("--cacert", &self.cacert)?, file("--cert", &self.cert)?, file("--key", &self.key)?);
@@ -401,7 +410,7 @@ impl Asked {
     }
 
     /// Rejects all of these flags if an experiment file is named.
-    pub fn check_file(&self, file: &Path) -> Result<(), Failed> {
+    pub fn check_file(&self, file: &Path) -> Result<(), CliError> {
         // The last one, because a body also sets the method.
         match self.settings()?.last() {
             Some(setting) => Err(said_by(file, setting.from.split(' ').next().unwrap_or_default())),
@@ -418,23 +427,23 @@ impl Asked {
 }
 
 /// A key of the file with the flag and value it was typed as.
-pub fn setting(path: &[&str], flag: &str, value: impl Into<Value>) -> Setting {
+pub fn setting(path: &[&str], flag: &str, value: impl Into<Value>) -> DraftSetting {
     let value = value.into();
     let typed = match &value {
         Value::String(text) => format!("{flag} {text}"),
         Value::Boolean(_) => flag.to_owned(),
         other => format!("{flag} {other}"),
     };
-    Setting::new(path, value, typed)
+    DraftSetting::new(path, value, typed)
 }
 
-fn one_or_many(path: &[&str], mut values: Vec<Value>, from: String) -> Option<Setting> {
+fn one_or_many(path: &[&str], mut values: Vec<Value>, from: String) -> Option<DraftSetting> {
     let value = if values.len() > 1 { Value::Array(values) } else { values.pop()? };
-    Some(Setting::new(path, value, from))
+    Some(DraftSetting::new(path, value, from))
 }
 
 /// Each header field once, with all of its values. It is sent once for each value.
-fn fields(headers: &[(String, String)]) -> Vec<Setting> {
+fn fields(headers: &[(String, String)]) -> Vec<DraftSetting> {
     let fields = headers.iter().map(|(name, value)| (model::header::key(name), (name, value)));
     let field = |(_, same): (String, Vec<(&String, &String)>)| {
         let (name, _) = same.first()?;
@@ -452,16 +461,16 @@ fn number(text: &str) -> Value {
 }
 
 /// Makes the path absolute, because the generated file may be in another folder.
-pub fn tls_file(flag: &str, path: &Path) -> Result<PathBuf, Failed> {
-    let unreadable = |error| Failed::usage(format!("{flag}: cannot read {}: {error}", path.display()));
+pub fn tls_file(flag: &str, path: &Path) -> Result<PathBuf, CliError> {
+    let unreadable = |error| CliError::usage(format!("{flag}: cannot read {}: {error}", path.display()));
     plan::open_file(path).and_then(|_| path.canonicalize()).map_err(unreadable)
 }
 
-fn body(text: &str) -> Result<String, Failed> {
+fn body(text: &str) -> Result<String, CliError> {
     let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
     plan::read_text(Path::new(path), BODY_BYTES_MAX).map_err(|error| {
         // Probably meant as text that begins with `@`.
-        Failed::usage(format!("--body: cannot read {}: {error}", plan::quotable(path)))
+        CliError::usage(format!("--body: cannot read {}: {error}", plan::quotable(path)))
             .hint("a body in an experiment is text in UTF-8")
     })
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use analysis::Calibration;
 use clap::{Args, Subcommand};
-use machine::{Asked, Facts, Granted, Storage};
+use machine::{Facts, Granted, Probed, Storage};
 use plan::Plan;
 use record::{MadeBy, Record};
 use report::{CSV, Calibrated, Form, JUNIT, SVG, Surveyed};
 
-use crate::exit::{self, Failed};
+use crate::exit::{self, CliError};
 use crate::experiment::Experiment;
 use crate::preflight;
 use crate::print::{self, FormArgs};
@@ -28,13 +28,13 @@ static LACKING: [&Form; 3] = [&CSV, &SVG, &JUNIT];
 #[command(args_conflicts_with_subcommands = true, after_help = AFTER_HELP)]
 pub struct DoctorArgs {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<DoctorCommand>,
     #[command(flatten)]
     form: FormArgs,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum DoctorCommand {
     /// Compare a variant with itself to measure the noise, and the smallest difference a run can detect
     ///
     /// The two copies are equal, so any difference between them is noise. Prints what runs of 1, 5 and 30
@@ -53,7 +53,7 @@ To measure the smallest detectable difference: proofload doctor calibrate experi
 Exit code: 0; this is advice. Whether a run was disturbed, the findings of its report say.";
 
 pub fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
-    if let Some(What::Calibrate(args)) = &args.what {
+    if let Some(DoctorCommand::Calibrate(args)) = &args.what {
         return calibrate(args);
     }
     print::fits(args.form.form(), &LACKING)?;
@@ -69,10 +69,10 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-fn ask(facts: &Facts) -> Asked {
+fn ask(facts: &Facts) -> Probed {
     let records = if root().is_dir() { root().to_string_lossy() } else { ".".into() };
     let version = |name: &&str| ((*name).to_owned(), machine::version_of(name));
-    Asked {
+    Probed {
         io_uring: Some(Granted::of(load::grants_completion())),
         link: Some(Granted::of(services::networks_can_be_made())),
         stacks: Some(Granted::of(explain::perf::allowed().map_err(|error| match error.hint() {
@@ -129,7 +129,7 @@ fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     let file = Experiment::file(args.file.as_deref())?;
     let experiment = file.plan(None)?;
     let name = file.name();
-    let no_variant = || Failed::usage(format!("{name}: there is no variant to copy"));
+    let no_variant = || CliError::usage(format!("{name}: there is no variant to copy"));
     let index = variant(&experiment, args.variant.as_deref())?;
     let mut plan = experiment.calibration(index).ok_or_else(no_variant)?;
     plan.design.budget = args.budget;
@@ -149,7 +149,7 @@ fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     run::end(result, exit::of_record(record, conclusion))
 }
 
-fn variant(plan: &Plan, name: Option<&str>) -> Result<usize, Failed> {
+fn variant(plan: &Plan, name: Option<&str>) -> Result<usize, CliError> {
     let Some(name) = name else {
         return Ok(plan.comparisons.first().map_or(0, |comparison| comparison.baseline));
     };
@@ -157,7 +157,7 @@ fn variant(plan: &Plan, name: Option<&str>) -> Result<usize, Failed> {
     let own = &plan.variants[..plan.variants.len() - usize::from(plan.aa.is_some())];
     own.iter().position(|variant| variant.name == name).ok_or_else(|| {
         let names: Vec<&str> = own.iter().map(|variant| variant.name.as_str()).collect();
-        Failed::usage(format!("--variant: there is no variant `{name}`")).hint(plan::did_you_mean(
+        CliError::usage(format!("--variant: there is no variant `{name}`")).hint(plan::did_you_mean(
             name,
             "the variants are",
             names,

@@ -6,13 +6,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use ::load::{Address, LoadSpec};
-use analysis::{POWER, Pace};
+use analysis::{BlockPace, POWER};
 use lab::SecondsGuess;
 use model::quantity::{decimal, many};
 use model::{Metric, Until};
 use plan::{
-    Command, Design, Generators, Load, LookRule, Measure, Pacing, Plan, Preparation, Process, Rate, Request,
-    Secrets, Service, Source, Subject, Variant, Workers,
+    ArrivalProcess, Design, Generators, LimitSubject, Load, LookRule, Measure, Pacing, Plan, PlannedRate,
+    Preparation, Request, Secrets, Service, ServiceCommand, ServiceSource, Variant, Workers,
 };
 use report::{bytes, count, rate, seconds, share};
 use services::Cache;
@@ -100,11 +100,13 @@ fn measured(measure: &Measure) -> String {
 fn stage(variant: &Variant) -> String {
     let source = variant.entry_service().map(|entry| &entry.source);
     match source {
-        Some(Source::Deployed { kubernetes }) => {
+        Some(ServiceSource::Deployed { kubernetes }) => {
             format!("starts nothing, load on {} (Kubernetes {kubernetes})", variant.entry)
         }
-        Some(Source::Url { url }) => format!("starts nothing, load on {} ({})", variant.entry, url.origin()),
-        Some(Source::Command(_)) | None => {
+        Some(ServiceSource::Url { url }) => {
+            format!("starts nothing, load on {} ({})", variant.entry, url.origin())
+        }
+        Some(ServiceSource::Command(_)) | None => {
             let services: Vec<String> = variant.services.iter().map(started).collect();
             format!("starts {}, load on {}", services.join(" → "), variant.entry)
         }
@@ -117,9 +119,9 @@ fn gate(plan: &Plan, out: &mut String) {
         let _ = writeln!(out, "\n{}, for `proofload run --gate`:", many(plan.gate.len() as u64, "limit"));
     }
     for entry in &plan.gate {
-        let name = |subject: Subject| match subject {
-            Subject::Comparison(index) => plan.comparisons[index].label.as_str(),
-            Subject::Variant(index) => plan.variants[index].name.as_str(),
+        let name = |subject: LimitSubject| match subject {
+            LimitSubject::Comparison(index) => plan.comparisons[index].label.as_str(),
+            LimitSubject::Variant(index) => plan.variants[index].name.as_str(),
         };
         let about: Vec<&str> = plan.gated(entry, &plan.gate).into_iter().map(name).collect();
         let about = if about.is_empty() { "nothing in this experiment".to_owned() } else { about.join(", ") };
@@ -206,16 +208,16 @@ fn open_loop(plan: &Plan) -> String {
     let design = &plan.design;
     let (to, over) = match design.ramp_to {
         None => (String::new(), ""),
-        Some(Rate::PerSecond(per_s)) => (format!(" to {}", rate(per_s)), " over each slice"),
-        Some(Rate::ShareOfCapacity(part)) => (format!(" to {}", share(part)), " over each slice"),
+        Some(PlannedRate::PerSecond(per_s)) => (format!(" to {}", rate(per_s)), " over each slice"),
+        Some(PlannedRate::ShareOfCapacity(part)) => (format!(" to {}", share(part)), " over each slice"),
     };
     let asked = match design.rate {
         None => return String::new(),
-        Some(Rate::PerSecond(per_s)) => {
+        Some(PlannedRate::PerSecond(per_s)) => {
             let own = plan.variants.iter().map(|variant| variant.load.rate_per_s.unwrap_or(per_s));
             format!("{}{to}{over}", model::distinct(own.map(rate)).join(" or "))
         }
-        Some(Rate::ShareOfCapacity(part)) => {
+        Some(PlannedRate::ShareOfCapacity(part)) => {
             let (part, capacity) = (share(part), seconds(SecondsGuess::of(plan).before_s));
             format!(
                 "{part}{to} of what the slowest variant can do{over}, measured before the first block in about {capacity},"
@@ -237,10 +239,10 @@ fn open_loop(plan: &Plan) -> String {
     format!("open loop: {asked} with {arrivals} arrivals, {whose}{wanted}\n")
 }
 
-fn spread(arrivals: Process) -> &'static str {
+fn spread(arrivals: ArrivalProcess) -> &'static str {
     match arrivals {
-        Process::Poisson => "Poisson",
-        Process::Constant => "constant",
+        ArrivalProcess::Poisson => "Poisson",
+        ArrivalProcess::Constant => "constant",
     }
 }
 
@@ -398,7 +400,7 @@ fn time(plan: &Plan, sd_log: f64, run_s: impl Fn(u32) -> f64) -> String {
 
 /// The spread and the pace from the newest record of this experiment with an estimate of its metric, a
 /// calibration or a run: the largest spread among its comparisons, and the duration of its blocks.
-fn known(plan: &Plan) -> Option<(f64, Pace, PathBuf)> {
+fn known(plan: &Plan) -> Option<(f64, BlockPace, PathBuf)> {
     let begins = format!("{}-", plan.name);
     // Another experiment's name may have the same beginning.
     let ours = newest_named(move |name| name.starts_with(&begins));
@@ -406,7 +408,7 @@ fn known(plan: &Plan) -> Option<(f64, Pace, PathBuf)> {
         let conclusion = analysis::conclude(&record);
         let of_metric = conclusion.comparisons.iter().filter(|found| found.metric == plan.design.metric);
         let sd_log = of_metric.filter_map(|found| Some(found.estimate.as_ref()?.sd_log)).reduce(f64::max)?;
-        Some((sd_log, Pace::of(&record)?, path))
+        Some((sd_log, BlockPace::of(&record)?, path))
     })
 }
 
@@ -427,7 +429,7 @@ fn is_of_same_services(earlier: &Plan, plan: &Plan) -> bool {
 /// A service without details found out by a run, and without the folder, which differs between commits.
 fn entry(service: &Service) -> Service {
     let mut service = service.clone();
-    if let Source::Command(Command {
+    if let ServiceSource::Command(ServiceCommand {
         command: _,
         directory,
         address,

@@ -9,7 +9,7 @@ use plan::{Plan, Service, duration_text};
 use remote::Blame;
 use report::rate;
 
-use crate::exit::{self, Failed};
+use crate::exit::{self, CliError};
 use crate::{print, records};
 
 /// What a run may load: found, and agreed to.
@@ -23,11 +23,11 @@ pub struct Agreed {
 
 /// Finds where the load of a plan goes, and asks whether it may where that is not this machine; `yes`, which is `--yes`, says so beforehand.
 /// Nothing is sent there. Names are looked up by this machine, also where others send all load, and never again in this run.
-pub fn agree(plan: &Plan, yes: bool) -> Result<Agreed, Failed> {
+pub fn agree(plan: &Plan, yes: bool) -> Result<Agreed, CliError> {
     let mut destinations = look_up(plan)?;
     let deployed = DeployedServices::open(plan).map_err(|error| match *error.blame() == Blame::Request {
         true => error.into(),
-        false => Failed::service(error),
+        false => CliError::service(error),
     })?;
     let strangers = destinations.strangers(plan, &deployed);
     if !strangers.is_empty() {
@@ -38,19 +38,19 @@ pub fn agree(plan: &Plan, yes: bool) -> Result<Agreed, Failed> {
 }
 
 /// Refuses what cannot be done with services that run already, and looks whether they are there. Without any it does nothing.
-pub fn check(plan: &Plan, agreed: &Agreed) -> Result<(), Failed> {
+pub fn check(plan: &Plan, agreed: &Agreed) -> Result<(), CliError> {
     check_urls(plan, &agreed.destinations)?;
     check_figures(plan, &agreed.destinations)?;
-    agreed.deployed.reach(plan).map_err(Failed::service)?;
+    agreed.deployed.reach(plan).map_err(CliError::service)?;
     agreed.deployed.places().for_each(|place| print::tell!("found {place}"));
     Ok(())
 }
 
 /// Refuses profiles of what runs already.
-pub fn check_profiles(plan: &Plan) -> Result<(), Failed> {
+pub fn check_profiles(plan: &Plan) -> Result<(), CliError> {
     if plan.design.explain && plan.loads_running() {
         let message = "profiles are taken of processes that Proofload starts, and what this experiment loads runs already";
-        return Err(Failed::usage(message).hint(
+        return Err(CliError::usage(message).hint(
             "profile a copy of the service that Proofload starts: `command` in place of `kubernetes` or `url`",
         ));
     }
@@ -58,16 +58,16 @@ pub fn check_profiles(plan: &Plan) -> Result<(), Failed> {
 }
 
 /// Whether somebody listens at each URL, for a run that sends nothing.
-pub fn look_at_urls(plan: &Plan) -> Result<(), Failed> {
+pub fn look_at_urls(plan: &Plan) -> Result<(), CliError> {
     check_urls(plan, &look_up(plan)?)
 }
 
-fn look_up(plan: &Plan) -> Result<Destinations, Failed> {
+fn look_up(plan: &Plan) -> Result<Destinations, CliError> {
     Destinations::of_urls(plan).map_err(|why| unreached(plan, &why))
 }
 
 /// Where all load comes from other machines they know whether somebody listens, and not this one.
-fn check_urls(plan: &Plan, destinations: &Destinations) -> Result<(), Failed> {
+fn check_urls(plan: &Plan, destinations: &Destinations) -> Result<(), CliError> {
     for variant in plan.variants.iter().filter(|_| plan.generators.local > 0) {
         let Some(url) = variant.entry_service().and_then(Service::url) else { continue };
         lab::reach(url, destinations, variant.load.sources.first().copied())
@@ -76,34 +76,34 @@ fn check_urls(plan: &Plan, destinations: &Destinations) -> Result<(), Failed> {
     Ok(())
 }
 
-fn unreached(plan: &Plan, why: &str) -> Failed {
+fn unreached(plan: &Plan, why: &str) -> CliError {
     // Of what is measured alone there is nothing to say then; what is compared lacks a service.
     let code = if plan.measure.is_some() { exit::VOID } else { exit::SERVICE };
-    Failed::new(code, format!("no request was sent: {why}"))
+    CliError::new(code, format!("no request was sent: {why}"))
         .hint("is the service running, and at this address?")
 }
 
 /// Whether the figures of processes that verdicts and limits ask for can be had.
-fn check_figures(plan: &Plan, destinations: &Destinations) -> Result<(), Failed> {
+fn check_figures(plan: &Plan, destinations: &Destinations) -> Result<(), CliError> {
     let limits = plan.gate.iter().filter_map(|limit| limit.limit.figure.metric());
     let metrics = plan.design.metrics().filter(|_| plan.measure.is_none());
     let Some(metric) = metrics.chain(limits).find(|metric| metric.is_of_processes()) else { return Ok(()) };
     let Some((index, why)) = lab::unseen(plan, destinations).pop_first() else { return Ok(()) };
     let (variant, metric) = (&plan.variants[index].name, metric.name());
     let message = format!("{variant}: `{metric}` is not known of what runs already: {why}");
-    Err(Failed::usage(message)
+    Err(CliError::usage(message)
         .hint("throughput, response times and failures are; or have Proofload start it: `command` in place of `url`"))
 }
 
 /// Asks whether others than this machine may be loaded: this is about what the load does to whoever else uses them. Asks on a terminal;
 /// elsewhere `yes` has to have been given.
-fn consent(plan: &Plan, strangers: &[String], yes: bool) -> Result<(), Failed> {
+fn consent(plan: &Plan, strangers: &[String], yes: bool) -> Result<(), CliError> {
     if yes {
         return Ok(());
     }
     let what = format!("{}: this sends {}", strangers.join(", "), amount(plan));
     if !io::stdin().is_terminal() {
-        return Err(Failed::usage(format!("{what}; nobody said that it may"))
+        return Err(CliError::usage(format!("{what}; nobody said that it may"))
             .hint("--yes, if these machines are yours to load, or their owners agree"));
     }
     // Whoever leaves by Ctrl-C leaves no empty folder: the record makes it again.
@@ -114,7 +114,7 @@ fn consent(plan: &Plan, strangers: &[String], yes: bool) -> Result<(), Failed> {
     let read = io::stdin().read_line(&mut said);
     match (read, said.trim().to_ascii_lowercase().as_str()) {
         (Ok(_), "y" | "yes") => Ok(()),
-        _ => Err(Failed::usage("nothing was sent: nobody said that it may")),
+        _ => Err(CliError::usage("nothing was sent: nobody said that it may")),
     }
 }
 

@@ -22,7 +22,7 @@ pub const INTERRUPTED: u8 = 130;
 /// An error with its exit code and a hint.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-pub struct Failed {
+pub struct CliError {
     /// The failure: what, where, the value, the limit.
     pub message: String,
     /// How to fix it, if known.
@@ -30,17 +30,17 @@ pub struct Failed {
     pub code: u8,
 }
 
-impl Failed {
-    pub fn new(code: u8, message: impl ToString) -> Failed {
-        Failed { message: message.to_string(), hint: None, code }
+impl CliError {
+    pub fn new(code: u8, message: impl ToString) -> CliError {
+        CliError { message: message.to_string(), hint: None, code }
     }
 
-    pub fn usage(message: impl ToString) -> Failed {
-        Failed::new(USAGE, message)
+    pub fn usage(message: impl ToString) -> CliError {
+        CliError::new(USAGE, message)
     }
 
-    pub fn hint(self, hint: impl Into<String>) -> Failed {
-        Failed { hint: Some(hint.into()), ..self }
+    pub fn hint(self, hint: impl Into<String>) -> CliError {
+        CliError { hint: Some(hint.into()), ..self }
     }
 
     pub fn tell(&self) {
@@ -49,29 +49,29 @@ impl Failed {
     }
 
     /// An error caused by a service or its requirements.
-    pub fn service(error: services::Error) -> Failed {
-        Failed { code: SERVICE, ..Failed::from(error) }
+    pub fn service(error: services::Error) -> CliError {
+        CliError { code: SERVICE, ..CliError::from(error) }
     }
 
     /// Adds the hint of another crate's error.
-    pub fn hinted<H: Into<String>>(self, hint: Option<H>) -> Failed {
-        Failed { hint: hint.map(Into::into), ..self }
+    pub fn hinted<H: Into<String>>(self, hint: Option<H>) -> CliError {
+        CliError { hint: hint.map(Into::into), ..self }
     }
 }
 
 /// Blames the request, or Proofload itself.
-impl From<services::Error> for Failed {
-    fn from(error: services::Error) -> Failed {
+impl From<services::Error> for CliError {
+    fn from(error: services::Error) -> CliError {
         let code = if *error.blame() == Blame::Request { USAGE } else { SELF };
-        Failed::new(code, &error).hinted(error.hint())
+        CliError::new(code, &error).hinted(error.hint())
     }
 }
 
 /// Prints an error on stderr and returns its exit code. An error without a code is an error of Proofload
 /// itself.
 pub fn fail(error: anyhow::Error) -> u8 {
-    let failed = error.downcast().or_else(|error| error.downcast::<services::Error>().map(Failed::from));
-    let failed = failed.unwrap_or_else(|error| Failed::new(SELF, format!("{error:#}")));
+    let failed = error.downcast().or_else(|error| error.downcast::<services::Error>().map(CliError::from));
+    let failed = failed.unwrap_or_else(|error| CliError::new(SELF, format!("{error:#}")));
     failed.tell();
     failed.code
 }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use clap::Args;
 use model::quantity::many;
-use plan::{Against, Draft, Plan, Problem, ReadError, Refused, Written};
-use services::{Cache, Preparing, Source, Worktree};
+use plan::{Against, ExperimentDraft, Plan, Problem, ReadError, Refused, WrittenFile};
+use services::{Cache, CommitSource, Preparing, Worktree};
 
-use crate::exit::Failed;
+use crate::exit::CliError;
 use crate::{compare, print, records};
 
 /// The default experiment file of a folder.
@@ -29,41 +29,41 @@ pub fn is_named(text: &str) -> bool {
 pub struct Experiment {
     /// Path of the file, current or future, for repeating the run.
     pub file: PathBuf,
-    text: Text,
+    text: ExperimentText,
     /// The file to save it in, after all checks.
     saved_as: Option<PathBuf>,
 }
 
 /// Text of the experiment. A file is read once, so that later changes do not affect this run.
 #[derive(Debug)]
-enum Text {
+enum ExperimentText {
     Read(String),
-    Made(Written),
+    Made(WrittenFile),
 }
 
 impl Experiment {
     /// The named file, or the default file of this folder.
-    pub fn file(named: Option<&Path>) -> Result<Experiment, Failed> {
+    pub fn file(named: Option<&Path>) -> Result<Experiment, CliError> {
         if named.is_none() && !Path::new(FILE).exists() {
             let message = format!("no experiment file is named, and there is no {FILE} here");
-            return Err(Failed::usage(message)
+            return Err(CliError::usage(message)
                 .hint("`proofload init` makes one; `proofload compare 'COMMAND A' 'COMMAND B'` needs none"));
         }
         let file = named.unwrap_or(Path::new(FILE)).to_owned();
         let text = plan::text(&file).map_err(|error| match error {
             ReadError::Problems { text, problems } => shown(&file, &text, &problems),
-            ReadError::Io { .. } => Failed::usage(error),
+            ReadError::Io { .. } => CliError::usage(error),
         })?;
-        Ok(Experiment { file, text: Text::Read(text), saved_as: None })
+        Ok(Experiment { file, text: ExperimentText::Read(text), saved_as: None })
     }
 
     /// An experiment made from flags, with its future path. Saved in `saved_as` on request.
-    pub fn made(file: PathBuf, written: Written, saved_as: Option<PathBuf>) -> Experiment {
-        Experiment { file, text: Text::Made(written), saved_as }
+    pub fn made(file: PathBuf, written: WrittenFile, saved_as: Option<PathBuf>) -> Experiment {
+        Experiment { file, text: ExperimentText::Made(written), saved_as }
     }
 
     /// Saves it if requested. Call it after all checks: an invalid file would block the next attempt.
-    pub fn save(&self) -> Result<(), Failed> {
+    pub fn save(&self) -> Result<(), CliError> {
         let Some(path) = &self.saved_as else { return Ok(()) };
         compare::save(path, &self.text())
     }
@@ -72,10 +72,10 @@ impl Experiment {
     ///
     /// # Errors
     /// If it has problems, which are printed in full.
-    pub fn plan(&self, against: Option<&Against>) -> Result<Plan, Failed> {
+    pub fn plan(&self, against: Option<&Against>) -> Result<Plan, CliError> {
         let text = match &self.text {
-            Text::Made(written) => return made(written, Path::new("."), against),
-            Text::Read(text) => text,
+            ExperimentText::Made(written) => return made(written, Path::new("."), against),
+            ExperimentText::Read(text) => text,
         };
         let plan = plan::parse_at(text, records::folder_of(&self.file), against).map_err(|problems| {
             if let Some(commit) = against.map(Against::baseline) {
@@ -89,8 +89,8 @@ impl Experiment {
 
     pub fn text(&self) -> String {
         match &self.text {
-            Text::Read(text) => text.clone(),
-            Text::Made(written) => written.text.clone(),
+            ExperimentText::Read(text) => text.clone(),
+            ExperimentText::Made(written) => written.text.clone(),
         }
     }
 
@@ -143,12 +143,12 @@ pub fn plan(
         let worktree = checked_out(&source, &name)?;
         (experiment.plan(Some(&source.against))?, Some(worktree))
     };
-    let Source { against, builds, .. } = source;
+    let CommitSource { against, builds, .. } = source;
     let doubled = plan.against(&base, against, builds).map_err(|error| refused(&name, error))?;
     Ok((doubled, worktree))
 }
 
-fn checked_out(source: &Source, name: &str) -> Result<Worktree, Failed> {
+fn checked_out(source: &CommitSource, name: &str) -> Result<Worktree, CliError> {
     let mut watch = |doing| match doing {
         Preparing::Waiting => print::tell!("waiting for another run that uses the worktree of {name}"),
         Preparing::Making(_) => print::tell!("checking out {name}"),
@@ -159,7 +159,7 @@ fn checked_out(source: &Source, name: &str) -> Result<Worktree, Failed> {
     Ok(worktree)
 }
 
-fn found(plan: &Plan, args: &AgainstArgs) -> anyhow::Result<Option<Source>> {
+fn found(plan: &Plan, args: &AgainstArgs) -> anyhow::Result<Option<CommitSource>> {
     let Some(reference) = &args.against else { return Ok(None) };
     plan.check_here().map_err(|error| refused(reference, error))?;
     let mut building = plan.building.clone();
@@ -170,44 +170,44 @@ fn found(plan: &Plan, args: &AgainstArgs) -> anyhow::Result<Option<Source>> {
         let here = std::env::current_dir()?;
         building.copy = Some(args.copy.iter().map(|path| here.join(path)).collect());
     }
-    let mut source = Source::find(plan, reference, &building, &Cache::of_this_user()?)?;
+    let mut source = CommitSource::find(plan, reference, &building, &Cache::of_this_user()?)?;
     source.against.build.clone_from(&args.build);
     source.against.copy.clone_from(&args.copy);
     Ok(Some(source))
 }
 
-fn refused(name: &str, error: Refused) -> Failed {
-    Failed::usage(format!("--against {name}: {error}")).hint(error.hint)
+fn refused(name: &str, error: Refused) -> CliError {
+    CliError::usage(format!("--against {name}: {error}")).hint(error.hint)
 }
 
 /// The file made from flags, as if it were in this folder, and its plan.
 ///
 /// # Errors
 /// If it has problems, which are printed in full, each at its flag.
-pub fn drafted(draft: &Draft, folder: &Path) -> Result<(Written, Plan), Failed> {
+pub fn drafted(draft: &ExperimentDraft, folder: &Path) -> Result<(WrittenFile, Plan), CliError> {
     let written = draft.write();
     let plan = made(&written, folder, None)?;
     Ok((written, plan))
 }
 
-fn made(written: &Written, folder: &Path, against: Option<&Against>) -> Result<Plan, Failed> {
+fn made(written: &WrittenFile, folder: &Path, against: Option<&Against>) -> Result<Plan, CliError> {
     let plan = plan::parse_at(&written.text, folder, against).map_err(|problems| {
         for problem in &problems {
             let place = written.origin(problem).map(|(from, part)| ("the command line", from, part));
             print::coloured(&one(place, problem));
         }
-        Failed::usage(format!("{}, nothing was started", many(problems.len() as u64, "problem")))
+        CliError::usage(format!("{}, nothing was started", many(problems.len() as u64, "problem")))
     })?;
     print::keep_secrets(&plan.secrets);
     Ok(plan)
 }
 
 /// Prints all problems of a file and returns an error that summarizes them.
-pub fn shown(path: &Path, text: &str, problems: &[Problem]) -> Failed {
+pub fn shown(path: &Path, text: &str, problems: &[Problem]) -> CliError {
     let path = path.display().to_string();
     let one = |problem: &Problem| one(Some((&path, text, problem.span.clone())), problem);
     print::coloured(&problems.iter().map(one).collect::<Vec<_>>().join("\n\n"));
-    Failed::usage(format!("{path}: {}, nothing was started", many(problems.len() as u64, "problem")))
+    CliError::usage(format!("{path}: {}, nothing was started", many(problems.len() as u64, "problem")))
 }
 
 /// A problem at its place: the name of a text, the text, and the byte range.

@@ -5,7 +5,7 @@ use clap::Args;
 use model::Check;
 use report::validity::Explained;
 
-use crate::exit::Failed;
+use crate::exit::CliError;
 use crate::print::{self, FormArgs};
 use crate::records;
 
@@ -37,7 +37,7 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
         && let Some((name, text)) = page(word)
     {
         if ![&report::TEXT, &report::MARKDOWN].contains(&args.form.form()) {
-            return Err(Failed::usage(format!("{name} is a page: there is only its text")).into());
+            return Err(CliError::usage(format!("{name} is a page: there is only its text")).into());
         }
         print::data(text)?;
         return Ok(0);
@@ -47,7 +47,7 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-fn find(word: &str) -> Result<Check, Failed> {
+fn find(word: &str) -> Result<Check, CliError> {
     let hint = || {
         let (folded, names) =
             (word.to_lowercase().replace('-', "_"), Check::ALL.iter().map(|check| check.name()));
@@ -57,5 +57,5 @@ fn find(word: &str) -> Result<Check, Failed> {
         format!("{there}`proofload explain` lists all of them")
     };
     Check::find(word)
-        .ok_or_else(|| Failed::usage(format!("no check has the number or the name `{word}`")).hint(hint()))
+        .ok_or_else(|| CliError::usage(format!("no check has the number or the name `{word}`")).hint(hint()))
 }

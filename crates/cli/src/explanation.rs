@@ -5,14 +5,14 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use ::explain::{Explanation, Interval, Source};
+use ::explain::{CaptureFiles, CostInterval, Explanation};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::text::percent_decoded;
 use record::{EXPLANATION, Record};
 use report::bytes;
 
-use crate::exit::Failed;
+use crate::exit::CliError;
 use crate::print;
 
 /// File name of the flame graphs in the record's folder.
@@ -30,7 +30,7 @@ pub fn keep(record: &Record) -> Option<Explanation> {
     let conclusion = analysis::conclude(record);
     let measured = |baseline, candidate| {
         let found = conclusion.cpu_difference(baseline, candidate)?;
-        Some(Interval { value: found.value, low: found.low, high: found.high })
+        Some(CostInterval { value: found.value, low: found.low, high: found.high })
     };
     let explanation = explain::explain(record, &measured, &Files::of(&record.directory));
     // Plain values with string keys always convert to JSON.
@@ -71,11 +71,11 @@ pub fn kept(directory: &Path) -> Option<Explanation> {
 }
 
 /// Reads the explanation beside a record, or creates it if there is none or `again` is set.
-pub fn kept_or_made(record: &Record, again: bool) -> Result<Explanation, Failed> {
+pub fn kept_or_made(record: &Record, again: bool) -> Result<Explanation, CliError> {
     let kept = if again { None } else { kept(&record.directory) };
     kept.or_else(|| keep(record)).ok_or_else(|| {
         let of = &record.header.experiment;
-        Failed::usage(format!("{}: this record has no profiles", record.directory.display())).hint(format!(
+        CliError::usage(format!("{}: this record has no profiles", record.directory.display())).hint(format!(
             "proofload run {of} --explain captures them along with a run, proofload profile {of} without one"
         ))
     })
@@ -117,7 +117,7 @@ impl Files {
     }
 }
 
-impl Source for Files {
+impl CaptureFiles for Files {
     fn file(&self, path: &str) -> Result<Vec<u8>, String> {
         // Records are untrusted: files outside of its folder are not read.
         let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));

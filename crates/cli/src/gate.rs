@@ -8,11 +8,11 @@ use std::{env, fs};
 
 use analysis::{Conclusion, Ruling, Unfit};
 use clap::Args;
-use plan::{GateEntry, Limit, Plan, Setting};
+use plan::{DraftSetting, GateEntry, Limit, Plan};
 use record::Record;
 use report::{Gated, Report, markdown};
 
-use crate::exit::{self, BROKEN, Failed, INTERRUPTED, OPEN, VOID};
+use crate::exit::{self, BROKEN, CliError, INTERRUPTED, OPEN, VOID};
 use crate::print::{self, FormArgs};
 use crate::{live, records, report as reports, run};
 
@@ -83,15 +83,15 @@ impl Flags {
 
     /// The limits as keys of the experiment file's `[gate]`. A maximum regression depends on the plan and is
     /// not included.
-    pub fn settings(&self) -> Vec<Setting> {
-        let mut settings: Vec<Setting> = Vec::new();
+    pub fn settings(&self) -> Vec<DraftSetting> {
+        let mut settings: Vec<DraftSetting> = Vec::new();
         for limit in &self.limits {
             let figure = limit.figure.name();
             let value = toml::Value::String(limit.value());
             let from = format!("--limit '{limit}'");
             match settings.iter_mut().find(|setting| setting.path[1] == figure) {
-                Some(Setting { value: toml::Value::Array(values), .. }) => values.push(value),
-                _ => settings.push(Setting::new(&["gate", figure], vec![value], from)),
+                Some(DraftSetting { value: toml::Value::Array(values), .. }) => values.push(value),
+                _ => settings.push(DraftSetting::new(&["gate", figure], vec![value], from)),
             }
         }
         settings
@@ -150,7 +150,7 @@ pub fn tell(gated: &Gated<'_>) {
 
 /// Adds the limits of the flags to the plan's, and checks that each is measured. Without any limits, the
 /// margin is the limit for a change for the worse.
-pub fn prepare(plan: &mut Plan, flags: &Flags) -> Result<(), Failed> {
+pub fn prepare(plan: &mut Plan, flags: &Flags) -> Result<(), CliError> {
     let regression = flags.max_regression.map(|share| plan::max_regression(&plan.design, share));
     let limits = flags.limits.iter().map(|limit| GateEntry { limit: *limit, of: None, line: None });
     for entry in regression.into_iter().flatten().chain(limits) {
@@ -163,14 +163,14 @@ pub fn prepare(plan: &mut Plan, flags: &Flags) -> Result<(), Failed> {
         plan.gate = plan::max_regression(&plan.design, plan.design.margin);
     }
     if plan.gate.is_empty() {
-        return Err(Failed::usage("there is no limit to judge by").hint(
+        return Err(CliError::usage("there is no limit to judge by").hint(
             "nothing is compared: name another commit by --against REF, or bound an amount, such as --limit \"throughput > 900/s\"",
         ));
     }
     plan.gate.iter().try_for_each(|entry| check(plan, entry))
 }
 
-fn check(plan: &Plan, entry: &GateEntry) -> Result<(), Failed> {
+fn check(plan: &Plan, entry: &GateEntry) -> Result<(), CliError> {
     let limit = &entry.limit;
     let of = entry.of.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
     let (what, hint) = if !plan.measures(limit.figure) {
@@ -196,7 +196,7 @@ fn check(plan: &Plan, entry: &GateEntry) -> Result<(), Failed> {
             "other limits for the same figure name all of its variants or comparisons, or the name is not one of them",
         )
     };
-    Err(Failed::usage(format!("{limit}{what}")).hint(hint))
+    Err(CliError::usage(format!("{limit}{what}")).hint(hint))
 }
 
 pub fn code(gated: &Gated<'_>, conclusion: &Conclusion) -> u8 {
@@ -213,7 +213,7 @@ pub fn code(gated: &Gated<'_>, conclusion: &Conclusion) -> u8 {
 
 /// Reports to GitHub Actions if it runs this program: appends the report to the step's summary, and prints
 /// annotations for the runner, on stdout if that contains no other data.
-fn tell_github(gated: &Gated<'_>, stdout_is_free: bool) -> Result<(), Failed> {
+fn tell_github(gated: &Gated<'_>, stdout_is_free: bool) -> Result<(), CliError> {
     if let Some(path) = env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty())
         && let Err(error) = append(Path::new(&path), gated)
     {

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use std::{fs, panic, thread};
 
 use analysis::{
-    Asked, Conclusion, Dated, ESSENTIALS_VERSION, Essentials, Grade, Trend, machine_mark, machines,
+    Conclusion, Dated, ESSENTIALS_VERSION, Essentials, ExperimentTrend, Grade, TrendQuery, machine_mark,
+    machines,
 };
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -18,11 +19,11 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use model::Metric;
 use model::quantity::many;
-use record::{Folder, Record};
-use report::history::{List, Listed, Short, Trended};
-use report::{Compared, Form};
+use record::{Record, RecordFolder};
+use report::history::{ListedRecord, RecordList, Short, Trended};
+use report::{ComparedRecords, Form};
 
-use crate::exit::{Failed, SELF, USAGE, VOID};
+use crate::exit::{CliError, SELF, USAGE, VOID};
 use crate::print::{self, FormArgs};
 use crate::records;
 
@@ -34,13 +35,13 @@ const LIMIT: usize = 40;
 #[command(args_conflicts_with_subcommands = true, after_help = AFTER_HELP)]
 pub struct HistoryArgs {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<HistoryCommand>,
     #[command(flatten)]
     list: ListArgs,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum HistoryCommand {
     /// List the records, newest first (the default of `history`)
     List(ListArgs),
     /// Show a summary of one record: its result, its files, and what to do with it
@@ -50,7 +51,7 @@ enum What {
     /// Prints the ratio of each variant that both have, with an interval from the differences between other
     /// runs of the same plan. The runs were not interleaved, so changes of the machine between them count
     /// too. For records of two machines no figure is shown, and the exit code is 4.
-    Compare(CompareArgs),
+    Compare(HistoryCompareArgs),
     /// Show each comparison and each variant of an experiment over time, and where their level changes
     Trend(TrendArgs),
 }
@@ -91,10 +92,10 @@ Exit codes: 0 all well; 2 no such record or experiment; 4 records of two machine
 pub fn run(args: &HistoryArgs) -> anyhow::Result<u8> {
     match &args.what {
         None => list(&args.list),
-        Some(What::List(args)) => list(args),
-        Some(What::Show(args)) => show(args),
-        Some(What::Compare(args)) => compare(&args.before, &args.after, args.form.form()),
-        Some(What::Trend(args)) => trend(args),
+        Some(HistoryCommand::List(args)) => list(args),
+        Some(HistoryCommand::Show(args)) => show(args),
+        Some(HistoryCommand::Compare(args)) => compare(&args.before, &args.after, args.form.form()),
+        Some(HistoryCommand::Trend(args)) => trend(args),
     }
 }
 
@@ -109,7 +110,7 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
         let of_it = args.experiment.as_deref().is_none_or(|name| is_of(listed, name));
         of_it && since.as_deref().is_none_or(|since| listed.created >= since)
     });
-    let mut shown: Vec<Listed<'_>> = asked.cloned().collect();
+    let mut shown: Vec<ListedRecord<'_>> = asked.cloned().collect();
     let found = shown.len();
     let form = args.form.form();
     let is_text = *form == report::TEXT;
@@ -121,12 +122,12 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
     if is_text && shown.is_empty() {
         return Ok(0);
     }
-    print::report(&List { records: &shown, hidden: found - shown.len() }, form, None)?;
+    print::report(&RecordList { records: &shown, hidden: found - shown.len() }, form, None)?;
     Ok(0)
 }
 
 /// A record that cannot be read is matched by its name.
-fn is_of(listed: &Listed<'_>, experiment: &str) -> bool {
+fn is_of(listed: &ListedRecord<'_>, experiment: &str) -> bool {
     match listed.found {
         Ok(found) => found.experiment == experiment,
         Err(_) => records::is_folder_of(listed.name, experiment),
@@ -153,7 +154,7 @@ fn gathered() -> anyhow::Result<Gathered> {
             io::ErrorKind::NotFound => (USAGE, "there are no records yet"),
             _ => (SELF, "the folder of records cannot be read"),
         };
-        Failed::new(code, format!("{}: {what}: {error}", root.display()))
+        CliError::new(code, format!("{}: {what}: {error}", root.display()))
             .hint("`proofload run` makes it; --records DIR or PROOFLOAD_RECORDS name another")
     })?;
     if let Some(why) = &gathered.unkept {
@@ -166,24 +167,26 @@ fn gathered() -> anyhow::Result<Gathered> {
 
 /// Records with the letters of their machines, assigned from the oldest record on, so that letters do not
 /// change when records are added.
-fn marked(history: &Gathered) -> Vec<Listed<'_>> {
+fn marked(history: &Gathered) -> Vec<ListedRecord<'_>> {
     let readable = history.entries.iter().filter_map(|entry| entry.found.as_deref().ok());
     let mut numbers = machines(readable.map(|found| &found.environment)).into_iter();
-    let mark = |entry: &Entry| entry.found.as_ref().ok().and_then(|_| numbers.next()).map(machine_mark);
+    let mark =
+        |entry: &HistoryEntry| entry.found.as_ref().ok().and_then(|_| numbers.next()).map(machine_mark);
     let marks: Vec<Option<String>> = history.entries.iter().map(mark).collect();
     history.entries.iter().zip(marks).map(|(entry, mark)| listed_of(entry, mark)).collect()
 }
 
-fn listed_of(entry: &Entry, machine: Option<String>) -> Listed<'_> {
+fn listed_of(entry: &HistoryEntry, machine: Option<String>) -> ListedRecord<'_> {
     let found = entry.found.as_deref().map_err(String::as_str);
-    Listed { name: &entry.name, created: &entry.created, found, running: entry.running, machine }
+    ListedRecord { name: &entry.name, created: &entry.created, found, running: entry.running, machine }
 }
 
 /// Rejects an experiment without records.
-fn known(history: &Gathered, experiment: &str) -> Result<(), Failed> {
+fn known(history: &Gathered, experiment: &str) -> Result<(), CliError> {
     let names = history.entries.iter().filter_map(|entry| entry.found.as_deref().ok());
     let names = distinct(names.map(|found| found.experiment.as_str()));
-    let unreadable = |entry: &Entry| entry.found.is_err() && is_of(&listed_of(entry, None), experiment);
+    let unreadable =
+        |entry: &HistoryEntry| entry.found.is_err() && is_of(&listed_of(entry, None), experiment);
     if names.contains(&experiment) || history.entries.iter().any(unreadable) {
         return Ok(());
     }
@@ -193,7 +196,7 @@ fn known(history: &Gathered, experiment: &str) -> Result<(), Failed> {
         [] => "`proofload history` lists all records".to_owned(),
         near => format!("the nearest names are {}", near.join(", ")),
     };
-    Err(Failed::usage(message).hint(hint))
+    Err(CliError::usage(message).hint(hint))
 }
 
 /// Sorted names without duplicates.
@@ -214,9 +217,9 @@ fn files(directory: &Path) -> Vec<(String, u64)> {
 }
 
 /// The time in the format of records, RFC 3339 in UTC, so that texts compare like times.
-fn since(text: &str) -> Result<String, Failed> {
+fn since(text: &str) -> Result<String, CliError> {
     at(text, Timestamp::now()).map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()).ok_or_else(|| {
-        Failed::usage(format!("--since: `{text}` is neither a length of time nor a date"))
+        CliError::usage(format!("--since: `{text}` is neither a length of time nor a date"))
             .hint("such as 30d, 2w, 12h, 2026-11-01 or 2026-11-01T12:00:00Z; dates are UTC")
     })
 }
@@ -235,7 +238,7 @@ fn at(text: &str, now: Timestamp) -> Option<Timestamp> {
 
 /// Flags of `history compare`.
 #[derive(Debug, Args)]
-struct CompareArgs {
+struct HistoryCompareArgs {
     /// The earlier record: its folder, `latest~1` for the one before the newest, its name, or an experiment's
     /// name for its newest
     before: PathBuf,
@@ -250,14 +253,14 @@ pub fn compare(before: &Path, after: &Path, form: &Form) -> anyhow::Result<u8> {
     let (before, after) = (records::opened(before)?, records::opened(after)?);
     if fs::canonicalize(&before.directory).ok() == fs::canonicalize(&after.directory).ok() {
         let problem = format!("{}: both are this record", before.directory.display());
-        return Err(Failed::usage(problem).hint("`latest~1` is the one before the newest").into());
+        return Err(CliError::usage(problem).hint("`latest~1` is the one before the newest").into());
     }
     // Without a folder of records, the variation between runs is unknown.
     let history = gathered().ok();
     let known =
         history.iter().flat_map(|history| &history.entries).filter_map(|entry| entry.found.as_deref().ok());
     let across = analysis::across(&before, &after, known);
-    let compared = Compared { before: &before, after: &after, across: &across };
+    let compared = ComparedRecords { before: &before, after: &after, across: &across };
     print::report(&compared, form, None)?;
     let invalid = across.findings.iter().any(|finding| finding.grade == Grade::Invalid);
     Ok(if invalid { VOID } else { 0 })
@@ -293,11 +296,11 @@ fn trend(args: &TrendArgs) -> anyhow::Result<u8> {
     known(&history, &args.experiment)?;
     let all = marked(&history);
     let readable = all.iter().filter_map(|listed| Some((listed, listed.found.ok()?)));
-    let of_it: Vec<(&Listed<'_>, &Essentials)> =
+    let of_it: Vec<(&ListedRecord<'_>, &Essentials)> =
         readable.filter(|(_, found)| found.experiment == args.experiment).collect();
     let newest = of_it.last().and_then(|(listed, _)| listed.machine.clone());
     let machine = args.machine.clone().or(newest).unwrap_or_default();
-    let on = |listed: &Listed<'_>| {
+    let on = |listed: &ListedRecord<'_>| {
         listed.machine.as_deref().is_some_and(|mark| mark.eq_ignore_ascii_case(&machine))
     };
     let joined: Vec<_> = of_it.iter().filter(|(listed, _)| on(listed)).collect();
@@ -307,7 +310,7 @@ fn trend(args: &TrendArgs) -> anyhow::Result<u8> {
     };
     let dated = joined.iter().map(|(listed, essentials)| Dated { name: listed.name, essentials });
     let dated: Vec<Dated<'_>> = dated.collect();
-    let asked = Asked { metric: args.metric, variant: args.variant.as_deref() };
+    let asked = TrendQuery { metric: args.metric, variant: args.variant.as_deref() };
     let trend = analysis::trend(&dated, asked);
     missing(&dated, asked, &trend)?;
     let trended = Trended {
@@ -326,30 +329,30 @@ fn metric(text: &str) -> Result<Metric, String> {
     Metric::named(text).ok_or_else(|| format!("the metrics are {}", names()))
 }
 
-fn no_machine(asked: &str, marks: &[&str]) -> Failed {
+fn no_machine(asked: &str, marks: &[&str]) -> CliError {
     if marks.is_empty() {
         let hint = "`proofload history` tells what is wrong with each";
-        return Failed::usage("none of its records can be read").hint(hint);
+        return CliError::usage("none of its records can be read").hint(hint);
     }
-    Failed::usage(format!("--machine: none of its records was made on `{asked}`"))
+    CliError::usage(format!("--machine: none of its records was made on `{asked}`"))
         .hint(format!("they were made on {}; `proofload history` tells what these are", marks.join(", ")))
 }
 
 /// Reports an empty trend if no record has the requested metric or variant, with the available ones. Void and
 /// unfinished records are reported in the output.
-fn missing(dated: &[Dated<'_>], asked: Asked<'_>, trend: &Trend) -> Result<(), Failed> {
+fn missing(dated: &[Dated<'_>], asked: TrendQuery<'_>, trend: &ExperimentTrend) -> Result<(), CliError> {
     let figures = || dated.iter().flat_map(|dated| &dated.essentials.figures);
     let compared = || dated.iter().flat_map(|dated| &dated.essentials.compared);
     let variants = figures().map(|figure| figure.variant.as_str());
     let variants: Vec<&str> =
         distinct(variants.chain(compared().flat_map(|one| one.of.iter().map(String::as_str))));
     if let Some(variant) = asked.variant.filter(|variant| !variants.contains(variant)) {
-        return Err(Failed::usage(format!("--variant: none of its records has a variant `{variant}`"))
+        return Err(CliError::usage(format!("--variant: none of its records has a variant `{variant}`"))
             .hint(plan::did_you_mean(variant, "variants", variants)));
     }
     let (there, metric) = (distinct(figures().map(|figure| figure.metric.name())), trend.metric.name());
     if trend.lines.is_empty() && !there.is_empty() && !there.contains(&metric) {
-        return Err(Failed::usage(format!("--metric: none of its records has figures of {metric}"))
+        return Err(CliError::usage(format!("--metric: none of its records has figures of {metric}"))
             .hint(format!("there is {}", there.join(", "))));
     }
     Ok(())
@@ -365,7 +368,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gathered {
     /// Each record, the oldest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<HistoryEntry>,
     /// Number of records that were read because they were new or changed.
     pub read: usize,
     /// Why some of these will be read again, if they will.
@@ -374,18 +377,18 @@ pub struct Gathered {
 
 /// A record, or a folder that looks like one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct HistoryEntry {
     /// Name of its folder.
     pub name: String,
     /// When it was made, RFC 3339 in UTC. If it cannot be read, when its header was last changed.
     pub created: String,
     /// Its essentials, or the error.
-    pub found: Found,
+    pub found: EssentialsResult,
     /// Whether a run is writing it at the moment.
     pub running: bool,
 }
 
-impl Entry {
+impl HistoryEntry {
     /// Its position in time, also if a clock was set back. `latest` uses the same order.
     fn order(&self) -> (String, u32) {
         let told = self.found.as_ref().ok().and_then(|found| found.order.clone());
@@ -394,22 +397,22 @@ impl Entry {
 }
 
 /// Essentials, or why there are none.
-type Found = Result<Box<Essentials>, String>;
+type EssentialsResult = Result<Box<Essentials>, String>;
 
 /// Collects all records. Summaries are only used if they match the current files.
 pub fn gather(root: &Path) -> io::Result<Gathered> {
-    let summarised = |folder: Folder| {
-        let found: Option<Found> = folder.summary(&made_by());
+    let summarised = |folder: RecordFolder| {
+        let found: Option<EssentialsResult> = folder.summary(&made_by());
         (folder, found)
     };
-    let summaries = on_all_processors(Folder::all(root)?, &summarised, &mut |_| ());
+    let summaries = on_all_processors(RecordFolder::all(root)?, &summarised, &mut |_| ());
     let (known, stale): (Vec<_>, Vec<_>) = summaries.into_iter().partition(|(_, found)| found.is_some());
-    let stale: Vec<Folder> = stale.into_iter().map(|(folder, _)| folder).collect();
+    let stale: Vec<RecordFolder> = stale.into_iter().map(|(folder, _)| folder).collect();
     let mut waiting = waiting(stale.len());
     let new = on_all_processors(stale, &read_and_kept, &mut waiting);
     let (read, mut unkept) = (new.len(), None);
     let known = known.into_iter().filter_map(|(folder, found)| Some(entry(folder, found?)));
-    let mut entries: Vec<Entry> = known.collect();
+    let mut entries: Vec<HistoryEntry> = known.collect();
     for (folder, found, kept) in new {
         if let Err(error) = kept {
             unkept = unkept.or_else(|| Some(format!("{}: {error}", folder.directory.display())));
@@ -422,8 +425,8 @@ pub fn gather(root: &Path) -> io::Result<Gathered> {
 
 /// Writes the summary of a run that has ended. Otherwise the first list creates it.
 pub fn keep(record: &Record, conclusion: &Conclusion) {
-    let Some(folder) = Folder::at(record.directory.clone()) else { return };
-    let found: Found = Ok(Box::new(Essentials::of(record, conclusion)));
+    let Some(folder) = RecordFolder::at(record.directory.clone()) else { return };
+    let found: EssentialsResult = Ok(Box::new(Essentials::of(record, conclusion)));
     let _ = folder.keep_summary(&made_by(), &found);
 }
 
@@ -432,10 +435,10 @@ fn made_by() -> String {
     format!("{} essentials {ESSENTIALS_VERSION}", env!("CARGO_PKG_VERSION"))
 }
 
-fn entry(folder: Folder, found: Found) -> Entry {
+fn entry(folder: RecordFolder, found: EssentialsResult) -> HistoryEntry {
     let created = found.as_ref().map(|essentials| essentials.created.clone());
     let unfinished = found.as_ref().is_ok_and(|essentials| essentials.ended.is_none());
-    Entry {
+    HistoryEntry {
         running: unfinished && record::is_being_written(&folder.directory),
         created: created.unwrap_or_else(|_| folder.changed_utc()),
         name: folder.name,
@@ -445,7 +448,7 @@ fn entry(folder: Folder, found: Found) -> Entry {
 
 /// Reads a record and stores its summary. Nothing is written to a folder that does not open, because it may
 /// not be a record.
-fn read_and_kept(folder: Folder) -> (Folder, Found, io::Result<()>) {
+fn read_and_kept(folder: RecordFolder) -> (RecordFolder, EssentialsResult, io::Result<()>) {
     match record::open(&folder.directory) {
         Err(error) => (folder, Err(error.to_string()), Ok(())),
         Ok(record) => {
@@ -458,7 +461,7 @@ fn read_and_kept(folder: Folder) -> (Folder, Found, io::Result<()>) {
 
 /// A record that was edited by hand may be inconsistent in unforeseen ways, and must not prevent the others
 /// from being listed.
-fn concluded(record: &Record) -> Found {
+fn concluded(record: &Record) -> EssentialsResult {
     let essentials = || Box::new(Essentials::of(record, &analysis::conclude(record)));
     panic::catch_unwind(panic::AssertUnwindSafe(essentials)).map_err(|_| {
         let path = record.directory.display();

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use clap::Args;
 use lab::Stop;
-use model::Found;
-use plan::{Draft, DraftSource, DraftVariant, SERVICE, Setting};
+use model::PortFound;
+use plan::{DraftSetting, DraftSource, DraftVariant, ExperimentDraft, SERVICE};
 use serde_json::Value;
 use services::{Placement, Ports, Running, Warden};
 
-use crate::exit::{self, Failed};
+use crate::exit::{self, CliError};
 use crate::{WARDEN, experiment, print, run, signals};
 
 /// The mode of an experiment file without secrets.
@@ -58,11 +58,11 @@ pub struct InitArgs {
 }
 
 /// Result of the start.
-struct Seen {
+struct FirstStart {
     /// Status of the response to GET /.
     status: Option<u16>,
     port: u16,
-    found: Option<Found>,
+    found: Option<PortFound>,
 }
 
 pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
@@ -70,12 +70,12 @@ pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
     if !args.folder.is_dir() {
         let message = format!("{}: there is no such folder", args.folder.display());
         let hint = "init takes the folder of a service; `proofload compare` takes commands";
-        return Err(Failed::usage(message).hint(hint).into());
+        return Err(CliError::usage(message).hint(hint).into());
     }
     if path.exists() {
         let message = format!("{}: it is there already", path.display());
         let hint = format!("`{} --dry-run` says what it would do", running(&args.folder));
-        return Err(Failed::usage(message).hint(hint).into());
+        return Err(CliError::usage(message).hint(hint).into());
     }
     let service = match look(&args.folder) {
         Ok(service) => service,
@@ -103,7 +103,7 @@ pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
         let last = error.tail().unwrap_or_default().lines().map(|line| format!("\n    {line}"));
         let message = format!("what was found does not start: {error}{}", last.collect::<String>());
         let hint = format!("put it right in {}, then `{} --dry-run`", path.display(), running(&args.folder));
-        return Err(Failed::new(exit::SERVICE, message).hint(hint).into());
+        return Err(CliError::new(exit::SERVICE, message).hint(hint).into());
     }
     tell_next(&running(&args.folder), &service, seen.as_ref());
     Ok(0)
@@ -118,8 +118,8 @@ fn running(folder: &Path) -> String {
     plan::command_line(words)
 }
 
-fn tell_next(run: &str, service: &Service, seen: Option<&Seen>) {
-    if let Some(Seen { status, port, found }) = seen {
+fn tell_next(run: &str, service: &FirstService, seen: Option<&FirstStart>) {
+    if let Some(FirstStart { status, port, found }) = seen {
         let heeds = if found.is_some() { ", whatever PORT says" } else { ", as PORT said" };
         let gets = status.map_or("nothing that is HTTP".to_owned(), |status| format!("status {status}"));
         print::tell!("started once: it listens on {port}{heeds}, and GET / gets {gets}");
@@ -135,17 +135,17 @@ fn tell_next(run: &str, service: &Service, seen: Option<&Seen>) {
     }
 }
 
-fn draft(folder: &Path, service: &Service, seen: Option<&Seen>) -> Draft {
-    let own = |path: &[&str], value: &str| Setting::new(path, value, "");
+fn draft(folder: &Path, service: &FirstService, seen: Option<&FirstStart>) -> ExperimentDraft {
+    let own = |path: &[&str], value: &str| DraftSetting::new(path, value, "");
     let mut settings = vec![
         own(&["load", "path"], "/"),
-        Setting::new(&["load", "connections"], 64, ""),
+        DraftSetting::new(&["load", "connections"], 64, ""),
         own(&["design", "margin"], "3%"),
         own(&["design", "budget"], "5m"),
     ];
-    if let Some(Seen { port, found: Some(found), .. }) = seen {
+    if let Some(FirstStart { port, found: Some(found), .. }) = seen {
         let moved = *port != found.given;
-        let port = moved.then(|| Setting::new(&["services", SERVICE, "port"], i64::from(*port), ""));
+        let port = moved.then(|| DraftSetting::new(&["services", SERVICE, "port"], i64::from(*port), ""));
         let address =
             found.address.map(|address| own(&["services", SERVICE, "address"], &address.to_string()));
         settings.extend(port.into_iter().chain(address));
@@ -155,7 +155,7 @@ fn draft(folder: &Path, service: &Service, seen: Option<&Seen>) -> Draft {
         source: source.clone(),
         from: service.from.clone(),
     };
-    Draft {
+    ExperimentDraft {
         made_by: format!("proofload init, from {}", plan::masked(None, &service.from)),
         again: running(folder),
         name: run::slug(folder).unwrap_or_else(|| "first".to_owned()),
@@ -167,7 +167,7 @@ fn draft(folder: &Path, service: &Service, seen: Option<&Seen>) -> Draft {
 
 /// Starts the first variant once, sends a request for `/`, and stops it. The inner error is a failed start.
 /// The outer error prevented the attempt.
-fn started(folder: &Path, service: &Service) -> anyhow::Result<Result<Seen, services::Error>> {
+fn started(folder: &Path, service: &FirstService) -> anyhow::Result<Result<FirstStart, services::Error>> {
     let (_, plan) = experiment::drafted(&draft(folder, service, None), folder)?;
     let app = &plan.variants[0].services[0];
     let command = app.command().map(|started| started.command.join(" ")).unwrap_or_default();
@@ -186,12 +186,12 @@ fn started(folder: &Path, service: &Service) -> anyhow::Result<Result<Seen, serv
     };
     let seen = start().map(|running: Running| {
         let (address, found) = (running.address, running.found.clone());
-        let seen = Seen { status: status(address), port: address.port(), found };
+        let seen = FirstStart { status: status(address), port: address.port(), found };
         running.stop();
         seen
     });
     if stop.is_requested() {
-        return Err(Failed::new(exit::INTERRUPTED, "interrupted, and nothing is written").into());
+        return Err(CliError::new(exit::INTERRUPTED, "interrupted, and nothing is written").into());
     }
     Ok(seen)
 }
@@ -211,7 +211,7 @@ fn status(address: SocketAddr) -> Option<u16> {
 
 /// A service, and a first question about it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Service {
+pub struct FirstService {
     /// The file that describes it, and the place in the file.
     pub from: String,
     pub question: &'static str,
@@ -219,7 +219,7 @@ pub struct Service {
     pub variants: Vec<(&'static str, DraftSource)>,
 }
 
-type Finder = fn(&Path, &str) -> Result<Service, String>;
+type Finder = fn(&Path, &str) -> Result<FirstService, String>;
 
 /// Larger than any hand-written file.
 const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -242,7 +242,7 @@ const FILES: [(&str, Finder); 12] = [
 ];
 
 /// Examines a folder. Returns the first service found, or one line for each file with the reason.
-pub fn look(folder: &Path) -> Result<Service, Vec<String>> {
+pub fn look(folder: &Path) -> Result<FirstService, Vec<String>> {
     let mut lines = Vec::new();
     for (name, finder) in FILES {
         let text = plan::read_text(&folder.join(name), FILE_BYTES_MAX);
@@ -263,7 +263,7 @@ fn source(env: Vec<(String, String)>, words: &[impl ToString]) -> DraftSource {
 }
 
 /// A Node.js service, with a question about the setting that is forgotten most often.
-fn node(from: &str, words: &[impl ToString], env: &[(String, String)]) -> Result<Service, String> {
+fn node(from: &str, words: &[impl ToString], env: &[(String, String)]) -> Result<FirstService, String> {
     let others = env.iter().filter(|(name, _)| name != "NODE_ENV").cloned();
     let variant = |mode: &'static str| {
         let env = std::iter::once(("NODE_ENV".to_owned(), mode.to_owned())).chain(others.clone());
@@ -271,16 +271,16 @@ fn node(from: &str, words: &[impl ToString], env: &[(String, String)]) -> Result
     };
     let question = "Does NODE_ENV=production matter?";
     let variants = ["development", "production"].map(variant).to_vec();
-    Ok(Service { from: from.to_owned(), question, variants })
+    Ok(FirstService { from: from.to_owned(), question, variants })
 }
 
 /// A service without a known important setting: the first question is about its code.
-fn alone(from: &str, source: DraftSource) -> Service {
+fn alone(from: &str, source: DraftSource) -> FirstService {
     let question = "What can it do, and does a change make it faster? (proofload run --against REF)";
-    Service { from: from.to_owned(), question, variants: vec![("as it is", source)] }
+    FirstService { from: from.to_owned(), question, variants: vec![("as it is", source)] }
 }
 
-fn package_json(folder: &Path, text: &str) -> Result<Service, String> {
+fn package_json(folder: &Path, text: &str) -> Result<FirstService, String> {
     let package: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     if let Some(start) = package["scripts"]["start"].as_str() {
         let from = format!("package.json, scripts.start: {start}");
@@ -310,7 +310,7 @@ fn package_json(folder: &Path, text: &str) -> Result<Service, String> {
     }
 }
 
-fn procfile(_: &Path, text: &str) -> Result<Service, String> {
+fn procfile(_: &Path, text: &str) -> Result<FirstService, String> {
     let web = text.lines().find_map(|line| line.trim().strip_prefix("web:"));
     let line = web.ok_or("no line `web:`")?.trim();
     let line = with_port(line);
@@ -369,7 +369,7 @@ fn with_port(command: &str) -> String {
 const INITS: [&str; 3] = ["tini", "dumb-init", "catatonit"];
 
 /// The command of the last stage: its ENTRYPOINT followed by CMD. The shell form of ENTRYPOINT ignores CMD.
-fn dockerfile(_: &Path, text: &str) -> Result<Service, String> {
+fn dockerfile(_: &Path, text: &str) -> Result<FirstService, String> {
     let text = text.replace('\r', "").replace("\\\n", " ");
     let mut stage: BTreeMap<String, &str> = BTreeMap::new();
     for (word, rest) in text.lines().filter_map(|line| line.trim().split_once(char::is_whitespace)) {
@@ -407,7 +407,7 @@ fn dockerfile(_: &Path, text: &str) -> Result<Service, String> {
 
 /// The project's first service with a published port. Compose reads its file itself, because it merges files
 /// and expands variables.
-fn compose(folder: &Path, file: &str) -> Result<Service, String> {
+fn compose(folder: &Path, file: &str) -> Result<FirstService, String> {
     let mut command = machine::command("docker");
     command.args(["compose", "--file", file, "config", "--format", "json"]).current_dir(folder);
     let read = machine::answer_of(&mut command, COMPOSE_PATIENCE)
@@ -422,7 +422,7 @@ fn compose(folder: &Path, file: &str) -> Result<Service, String> {
     Ok(alone(&format!("{file}, services.{name}"), source))
 }
 
-fn go(folder: &Path, _: &str) -> Result<Service, String> {
+fn go(folder: &Path, _: &str) -> Result<FirstService, String> {
     let is_main = |path: &PathBuf| {
         plan::read_text(path, FILE_BYTES_MAX).is_ok_and(|text| text.contains("package main"))
     };
@@ -446,7 +446,7 @@ fn has_end(path: &Path, end: &str) -> bool {
     path.extension().is_some_and(|is| is == end)
 }
 
-fn cargo(folder: &Path, text: &str) -> Result<Service, String> {
+fn cargo(folder: &Path, text: &str) -> Result<FirstService, String> {
     let manifest: toml::Table = text.parse().map_err(|error| format!("not TOML: {error}"))?;
     if !manifest.contains_key("package") || !folder.join("src/main.rs").exists() {
         return Err("no package with a src/main.rs".to_owned());
@@ -454,7 +454,7 @@ fn cargo(folder: &Path, text: &str) -> Result<Service, String> {
     Ok(alone("Cargo.toml", source(Vec::new(), &["cargo", "run", "--release", "--quiet"])))
 }
 
-fn python(folder: &Path, text: &str) -> Result<Service, String> {
+fn python(folder: &Path, text: &str) -> Result<FirstService, String> {
     let (app, is_wsgi) = application(folder).ok_or("no .py file here that makes an application")?;
     let [uvicorn, gunicorn] = ["uvicorn", "gunicorn"].map(|server| text.contains(server));
     // gunicorn's own workers only speak WSGI.
@@ -466,7 +466,7 @@ fn python(folder: &Path, text: &str) -> Result<Service, String> {
         return Err("neither uvicorn nor gunicorn is in it".to_owned());
     };
     let workers = |count| source(Vec::new(), &[&[from, &app], listens, &["--workers", count]].concat());
-    Ok(Service {
+    Ok(FirstService {
         from: format!("its dependencies ({from}) and {app}"),
         question: "Do two workers do more than one?",
         variants: vec![("one worker", workers("1")), ("two workers", workers("2"))],
@@ -507,7 +507,7 @@ mod tests {
             fs::write(folder.path().join(name), text).unwrap();
         }
         match look(folder.path()) {
-            Ok(Service { variants, .. }) => variants
+            Ok(FirstService { variants, .. }) => variants
                 .iter()
                 .map(|(name, source)| match source {
                     DraftSource::Command { env, words } => format!("{name}: {env:?} {}", words.join(" ")),

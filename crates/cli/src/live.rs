@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use analysis::{Comparison, Conclusion};
+use analysis::{ComparisonResult, Conclusion};
 use anstream::{AutoStream, ColorChoice};
-use events::{Stream, What};
-use lab::{Connecting, Doing, News, Progress, Update};
+use events::{EventKind, EventStream};
+use lab::{Connecting, Doing, Progress, Update, UpdateNews};
 use model::RequestOutcome;
 use model::quantity::many;
 use plan::Plan;
@@ -42,15 +42,15 @@ mod terminal;
 pub struct Live {
     screen: Screen,
     view: Option<JoinHandle<()>>,
-    plain: Option<Plain>,
-    events: Option<Stream>,
+    plain: Option<PlainView>,
+    events: Option<EventStream>,
 }
 
 impl Live {
     /// Starts the display: on stderr depending on its type, and as `events` on stdout on request.
     pub fn begin(header: &Header, record: PathBuf, events: bool) -> io::Result<Live> {
-        let (screen, woken) = Screen::new(State::of(header.clone()))?;
-        let events = events.then(Stream::begin).transpose()?;
+        let (screen, woken) = Screen::new(LiveState::of(header.clone()))?;
+        let events = events.then(EventStream::begin).transpose()?;
         if let Some(stream) = &events {
             stream.send(&events::started(header, &record));
         }
@@ -59,7 +59,7 @@ impl Live {
         let renews = !shared && !print::is_quiet() && can_renew();
         let styled = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
         let view = renews.then(|| screen.view(woken, record.join("logs"), styled)).transpose()?;
-        let plain = (!shared && !renews && !print::is_quiet()).then(Plain::default);
+        let plain = (!shared && !renews && !print::is_quiet()).then(PlainView::default);
         Ok(Live { screen, view, plain, events })
     }
 
@@ -97,7 +97,7 @@ impl Live {
     pub fn finish(mut self, record: &Record, report: impl FnOnce() -> Value) -> io::Result<()> {
         let Some(stream) = self.events.take() else { return Ok(()) };
         stream.send(&events::ended(record));
-        stream.send(&events::afterwards(record, What::Report { report: report() }));
+        stream.send(&events::afterwards(record, EventKind::Report { report: report() }));
         stream.finish()
     }
 }
@@ -111,7 +111,8 @@ impl Drop for Live {
 /// The last event of a run with a gate, as a line.
 pub fn gate_event(record: &Record, gate: Value) -> String {
     // As with every event, plain structs always convert to JSON.
-    let line = serde_json::to_string(&events::afterwards(record, What::Gate { gate })).unwrap_or_default();
+    let line =
+        serde_json::to_string(&events::afterwards(record, EventKind::Gate { gate })).unwrap_or_default();
     model::text::inert(line) + "\n"
 }
 
@@ -130,7 +131,7 @@ fn can_renew() -> bool {
 const KEPT_MAX: usize = 240;
 
 /// Displayed state of a run.
-pub struct State {
+pub struct LiveState {
     /// The record so far, without slices and captures: there are thousands of slices, and captures are not
     /// shown.
     pub record: Record,
@@ -162,18 +163,18 @@ pub struct State {
 pub struct Trace {
     pub name: String,
     /// The figures of the last slices.
-    pub slices: VecDeque<Figures>,
+    pub slices: VecDeque<LiveFigures>,
 }
 
-impl State {
+impl LiveState {
     /// The initial state of a run.
-    pub fn of(header: Header) -> State {
+    pub fn of(header: Header) -> LiveState {
         let variants = header.plan.variants.iter();
         let trace = |of: &plan::Variant| Trace { name: of.name.clone(), slices: VecDeque::new() };
         let variants: Vec<Trace> = variants.map(trace).collect();
         let left_s = header.plan.design.budget.as_secs_f64();
         let record = Record::new(PathBuf::new(), header);
-        State {
+        LiveState {
             conclusion: analysis::conclude(&record),
             elapsed_s: 0.0,
             left_s,
@@ -218,7 +219,7 @@ impl State {
     }
 
     /// Each comparison with its name, once for each metric that gets a verdict.
-    pub fn comparisons(&self) -> impl Iterator<Item = (String, &Comparison)> {
+    pub fn comparisons(&self) -> impl Iterator<Item = (String, &ComparisonResult)> {
         let comparisons = self.conclusion.comparisons.iter();
         comparisons.map(|one| (report::compared_as(&self.conclusion, one), one))
     }
@@ -232,16 +233,16 @@ impl State {
     pub fn take_in(&mut self, update: &Update<'_>) {
         (self.elapsed_s, self.left_s) = (update.elapsed_s, update.left_s);
         match update.news {
-            News::Event(Event::Slice(slice)) => self.slice(slice),
-            News::Event(Event::Captured(_)) => {}
-            News::Event(event) => {
+            UpdateNews::Event(Event::Slice(slice)) => self.slice(slice),
+            UpdateNews::Event(Event::Captured(_)) => {}
+            UpdateNews::Event(event) => {
                 if matches!(event, Event::BlockStarted { .. }) {
                     self.slices_in_block = 0;
                 }
                 self.record.apply(event.clone());
             }
-            News::Progress(Progress::Concluded(conclusion)) => self.conclusion = conclusion.clone(),
-            News::Progress(_) => {}
+            UpdateNews::Progress(Progress::Concluded(conclusion)) => self.conclusion = conclusion.clone(),
+            UpdateNews::Progress(_) => {}
         }
         if let Some(doing) = doing(self, update.news) {
             self.doing = doing;
@@ -258,7 +259,7 @@ impl State {
         let Some(trace) = self.variants.get_mut(slice.variant) else { return };
         self.latest.retain(|variant| *variant != slice.variant);
         self.latest.insert(0, slice.variant);
-        trace.slices.push_back(Figures::of(slice));
+        trace.slices.push_back(LiveFigures::of(slice));
         if trace.slices.len() > KEPT_MAX {
             trace.slices.pop_front();
         }
@@ -300,7 +301,7 @@ pub struct SliceQuantile {
 }
 
 /// Displayed figures of a slice.
-pub struct Figures {
+pub struct LiveFigures {
     /// Successful responses per second of its window.
     pub rate_per_s: f64,
     /// The quantiles of [`PERCENT`] with enough requests: response times in open loop, service times in
@@ -310,8 +311,8 @@ pub struct Figures {
     pub requests: u64,
 }
 
-impl Figures {
-    pub fn of(slice: &Slice) -> Figures {
+impl LiveFigures {
+    pub fn of(slice: &Slice) -> LiveFigures {
         let latencies = slice.counts.open.as_ref().map_or(&slice.counts.latency, |open| &open.response);
         let resolved = PERCENT.into_iter().filter(|percent| latencies.resolves(percent / 100.0));
         let timed = |percent| {
@@ -319,7 +320,7 @@ impl Figures {
             let at_least = matches!(quantile, Quantile::AtLeast(_));
             Some(SliceQuantile { percent, us: quantile.ns() as f64 / 1e3, at_least })
         };
-        Figures {
+        LiveFigures {
             rate_per_s: slice.per_s().unwrap_or(0.0),
             times: resolved.filter_map(timed).collect(),
             requests: slice.counts.due(),
@@ -341,9 +342,9 @@ const EVERY_S: f64 = 5.0;
 const VARIANTS_MAX: usize = 6;
 
 /// The activity that starts now. `None` if it does not change.
-pub fn doing(state: &State, news: News<'_>) -> Option<String> {
+pub fn doing(state: &LiveState, news: UpdateNews<'_>) -> Option<String> {
     Some(match news {
-        News::Event(event) => match event {
+        UpdateNews::Event(event) => match event {
             Event::GeneratorsConnected(_) => "generators ready".to_owned(),
             Event::GeneratorLost(lost) => format!("{} is lost", lost.generator),
             Event::Prepared(prepared) => format!("{} is ready", prepared.name),
@@ -352,7 +353,7 @@ pub fn doing(state: &State, news: News<'_>) -> Option<String> {
             Event::Ended(_) => "ending".to_owned(),
             _ => return None,
         },
-        News::Progress(progress) => match progress {
+        UpdateNews::Progress(progress) => match progress {
             Progress::Connecting(Connecting { waiting, for_now }) => {
                 format!("connecting {}{}", listed(waiting.iter().map(String::as_str)), so_long(for_now))
             }
@@ -373,7 +374,7 @@ pub fn doing(state: &State, news: News<'_>) -> Option<String> {
     })
 }
 
-fn trial(state: &State, doing: Doing, variant: usize) -> String {
+fn trial(state: &LiveState, doing: Doing, variant: usize) -> String {
     let (plan, name) = (state.plan(), state.name(variant));
     match doing {
         Doing::Starting => format!("starting {name}"),
@@ -405,29 +406,31 @@ pub fn captured(kind: CaptureKind) -> &'static str {
 }
 
 /// A notice for news that deserves one. `None` for most news.
-pub fn said(state: &State, news: News<'_>) -> Option<String> {
+pub fn said(state: &LiveState, news: UpdateNews<'_>) -> Option<String> {
     Some(match news {
-        News::Event(Event::TrialStarted(started)) => return found(state, started),
-        News::Event(Event::GeneratorsConnected(generators)) => {
+        UpdateNews::Event(Event::TrialStarted(started)) => return found(state, started),
+        UpdateNews::Event(Event::GeneratorsConnected(generators)) => {
             let names = listed(generators.iter().map(|generator| generator.name.as_str()));
             format!("{} ready: {names}", many(generators.len() as u64, "generator"))
         }
-        News::Event(Event::GeneratorLost(lost)) => format!("lost: {}", lost.why),
-        News::Event(Event::Prepared(Prepared { name, made: true, bytes: size, seconds: took, .. })) => {
+        UpdateNews::Event(Event::GeneratorLost(lost)) => format!("lost: {}", lost.why),
+        UpdateNews::Event(Event::Prepared(Prepared {
+            name, made: true, bytes: size, seconds: took, ..
+        })) => {
             format!("built {name}: {} in {}, kept for the next run", bytes(*size as f64), seconds(*took))
         }
-        News::Event(Event::RateChosen(_))
+        UpdateNews::Event(Event::RateChosen(_))
             if state.plan().variants.iter().any(|variant| variant.load.rate_per_s.is_some()) =>
         {
             "open loop at each variant's own rate".to_owned()
         }
-        News::Event(Event::RateChosen(chosen)) => rate_line(chosen),
-        News::Event(Event::ConnectionsChosen(chosen)) => {
+        UpdateNews::Event(Event::RateChosen(chosen)) => rate_line(chosen),
+        UpdateNews::Event(Event::ConnectionsChosen(chosen)) => {
             let bound = chosen.bound.as_ref().map(|why| format!(", and no more: {why}")).unwrap_or_default();
             format!("{}{bound}", many(chosen.connections.into(), "connection"))
         }
-        News::Event(Event::BlockDropped { block, why }) => format!("block {block} dropped: {why}"),
-        News::Event(Event::Ended(ended)) => match &ended.reason {
+        UpdateNews::Event(Event::BlockDropped { block, why }) => format!("block {block} dropped: {why}"),
+        UpdateNews::Event(Event::Ended(ended)) => match &ended.reason {
             EndReason::Void(why) => format!("stopped early, as no further block could give an answer: {why}"),
             // The report that follows begins with it.
             EndReason::Decided
@@ -441,17 +444,17 @@ pub fn said(state: &State, news: News<'_>) -> Option<String> {
             | EndReason::ServiceFailed(_)
             | EndReason::PreparationFailed(_) => return None,
         },
-        News::Progress(Progress::Explaining { variants, rounds, seconds: took }) => {
+        UpdateNews::Progress(Progress::Explaining { variants, rounds, seconds: took }) => {
             let (variants, rounds) = (many(variants as u64, "variant"), many(rounds.into(), "round"));
             format!("capturing profiles of {variants} in {rounds}, which takes about {}", seconds(took))
         }
-        News::Progress(Progress::NotExplained(why)) => format!("not explained: {why}"),
+        UpdateNews::Progress(Progress::NotExplained(why)) => format!("not explained: {why}"),
         _ => return None,
     })
 }
 
 /// Services that do not listen on the assigned port. Reported once, because later starts expect them there.
-pub fn found(state: &State, started: &TrialStarted) -> Option<String> {
+pub fn found(state: &LiveState, started: &TrialStarted) -> Option<String> {
     let variant = state.name(started.variant);
     let line = |service: &ServiceStarted| {
         let found = service.found.as_ref()?;
@@ -498,7 +501,7 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
 }
 
 /// Position of the run `since_s` after its last update, in a line: block, time passed, time left.
-pub fn position(state: &State, since_s: f64) -> String {
+pub fn position(state: &LiveState, since_s: f64) -> String {
     let (elapsed_s, left_s) = state.times(since_s);
     let dropped = state.record.blocks_dropped();
     // Dropped blocks are replaced, so the total grows.
@@ -523,31 +526,31 @@ fn rate_line(chosen: &RateChosen) -> String {
 
 /// Output as lines, without a terminal: one for each block, and some in between.
 #[derive(Default)]
-pub struct Plain {
+pub struct PlainView {
     /// Time of the last line, in seconds of the run.
     told_s: f64,
     /// Whether slices have ended since then.
     news: bool,
 }
 
-impl Plain {
+impl PlainView {
     /// The line for an update that `state` has taken in. `None` for most updates.
-    pub fn line(&mut self, state: &State, update: &Update<'_>) -> Option<String> {
+    pub fn line(&mut self, state: &LiveState, update: &Update<'_>) -> Option<String> {
         match update.news {
             // Only their start. Their duration is reported at the end.
-            News::Progress(Progress::Preparing { doing: Preparing::Making(for_now), .. })
-            | News::Progress(Progress::Connecting(Connecting { for_now, .. })) => {
+            UpdateNews::Progress(Progress::Preparing { doing: Preparing::Making(for_now), .. })
+            | UpdateNews::Progress(Progress::Connecting(Connecting { for_now, .. })) => {
                 return for_now.is_zero().then(|| state.doing.clone());
             }
-            News::Progress(Progress::Preparing { .. }) => return Some(state.doing.clone()),
-            News::Progress(Progress::Concluded(conclusion)) => {
+            UpdateNews::Progress(Progress::Preparing { .. }) => return Some(state.doing.clone()),
+            UpdateNews::Progress(Progress::Concluded(conclusion)) => {
                 (self.told_s, self.news) = (state.elapsed_s, false);
                 let estimates = report::so_far(conclusion).into_iter().map(|line| format!("; {line}"));
                 return Some(position(state, 0.0) + &estimates.collect::<String>());
             }
-            News::Event(Event::Slice(_)) => self.news = true,
+            UpdateNews::Event(Event::Slice(_)) => self.news = true,
             // All slices that ended together are known when the next activity begins.
-            News::Progress(Progress::Trial { .. })
+            UpdateNews::Progress(Progress::Trial { .. })
                 if self.news && state.elapsed_s - self.told_s >= EVERY_S =>
             {
                 (self.told_s, self.news) = (state.elapsed_s, false);
@@ -559,7 +562,7 @@ impl Plain {
     }
 }
 
-fn going_on(state: &State) -> String {
+fn going_on(state: &LiveState) -> String {
     let last = |variant: &usize| {
         let trace = &state.variants[*variant];
         Some(format!("{} {}", trace.name, rate(trace.slices.back()?.rate_per_s)))

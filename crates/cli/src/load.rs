@@ -10,19 +10,19 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use analysis::Window;
+use analysis::MeasuredWindow;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Command, FromArgMatches};
-use foreign::{Came, Difference, Tool};
+use foreign::{Came, Tool, ToolDifference};
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::{Doing, LabError, News, Progress, Stop, Update};
+use lab::{Doing, LabError, Progress, Stop, Update, UpdateNews};
 use model::quantity::many;
 use model::{Counts, Event, Slice, SliceKind, Until};
-use plan::{Draft, DraftSource, DraftVariant, Load, Measure, Plan, Ready, Secrets, Url, Variant};
+use plan::{DraftSource, DraftVariant, ExperimentDraft, Load, Measure, Plan, Ready, Secrets, Url, Variant};
 use record::{EndReason, MadeBy, Record};
-use report::{Form, Gated, Measured, Report, rate, seconds};
+use report::{Form, Gated, MeasuredRecord, Report, rate, seconds};
 
-use crate::exit::{self, Failed};
+use crate::exit::{self, CliError};
 use crate::prometheus::{self, Exporter};
 use crate::run::{self, Course};
 use crate::{elsewhere, experiment, gate, preflight, print, records, signals, surface};
@@ -47,15 +47,15 @@ pub struct LoadArgs {
     #[arg(required_unless_present_any = ["tool", "theirs"])]
     url: Option<String>,
     #[command(flatten)]
-    pace: flags::Pace,
+    pace: flags::PaceFlags,
     #[command(flatten)]
     asking: flags::Asking,
     #[command(flatten)]
-    expect: flags::Expect,
+    expect: flags::ExpectFlags,
     #[command(flatten)]
-    connection: flags::Connection,
+    connection: flags::ConnectionFlags,
     #[command(flatten)]
-    output: flags::Output,
+    output: flags::OutputFlags,
     /// Do not ask before loading a host that may be another machine
     #[arg(long)]
     yes: bool,
@@ -69,10 +69,10 @@ pub struct LoadArgs {
 
 impl LoadArgs {
     /// The URL, which may follow `--`, where it is no flag whatever it begins with.
-    fn url(&self) -> Result<&str, Failed> {
+    fn url(&self) -> Result<&str, CliError> {
         match (&self.url, self.theirs.as_slice()) {
             (Some(url), []) | (None, [url]) => Ok(url),
-            _ => Err(Failed::usage(
+            _ => Err(CliError::usage(
                 "what follows -- is no URL alone, and no --as names a tool whose command line it is",
             )
             .hint("proofload load URL; or proofload load --as wrk -- -t2 -c64 URL")),
@@ -87,7 +87,7 @@ pub fn run(args: &LoadArgs) -> anyhow::Result<u8> {
     carry_out(&args, &differences)
 }
 
-fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> {
+fn carry_out(args: &LoadArgs, differences: &[ToolDifference]) -> anyhow::Result<u8> {
     let (form, limits) = (args.output.form.form(), &args.output.limits);
     print::fits(form, if limits.is_empty() { &print::UNLIMITED } else { &[] })?;
     args.output.out.as_deref().map_or(Ok(()), preflight::record)?;
@@ -123,7 +123,7 @@ fn measured(
     signals::stop_on_first(stop.clone(), STOPPING)?;
     let plan = writer.record().header.plan.clone();
     let exporter = prometheus.map(|at| Exporter::begin(at, &plan, stop.clone())).transpose()?;
-    let mut watch = Watch::begin(plan, stop);
+    let mut watch = LoadView::begin(plan, stop);
     let (record, result) = lab::run(writer, &mut environment, &mut |update| {
         watch.show(update);
         exporter.iter().for_each(|exporter| exporter.take_in(update));
@@ -137,14 +137,19 @@ fn measured(
 }
 
 /// Prints the report, followed by the results of its limits.
-fn shown(record: &Record, args: &LoadArgs, form: &Form, differences: &[Difference]) -> anyhow::Result<u8> {
+fn shown(
+    record: &Record,
+    args: &LoadArgs,
+    form: &Form,
+    differences: &[ToolDifference],
+) -> anyhow::Result<u8> {
     let conclusion = analysis::conclude(record);
     let windows = analysis::measurement(record).map(|measured| measured.windows).unwrap_or_default();
     let differences = mattering(differences, &windows);
-    let loaded = Measured {
+    let loaded = MeasuredRecord {
         distribution: args.output.latency,
         differences: &differences,
-        ..Measured::new(record, &conclusion, None)
+        ..MeasuredRecord::new(record, &conclusion, None)
     };
     if record.header.plan.gate.is_empty() {
         print::result(&loaded, form, args.output.amount)?;
@@ -176,7 +181,7 @@ fn shown(record: &Record, args: &LoadArgs, form: &Form, differences: &[Differenc
 /// Creates the plan, without checking whether anything listens at the target.
 fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
     let text = args.url()?;
-    let refused = |problem| Failed::usage(format!("{}: {problem}", plan::quotable(text)));
+    let refused = |problem| CliError::usage(format!("{}: {problem}", plan::quotable(text)));
     let url: Url = text.parse().map_err(refused)?;
     let (asked, expect) = (args.asking.load(&url)?, args.expect.contract()?);
     let (tls, sources) = (args.connection.tls(&url)?, args.connection.sources()?);
@@ -196,14 +201,14 @@ fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
         check_users(load, args)?;
     }
     plan.secrets =
-        Secrets::of(&plan, Path::new(".")).map_err(|problems| Failed::usage(problems.join("; ")))?;
+        Secrets::of(&plan, Path::new(".")).map_err(|problems| CliError::usage(problems.join("; ")))?;
     print::keep_secrets(&plan.secrets);
     Ok(plan)
 }
 
 /// Rejects flags with which a connection cannot be a user.
-fn check_users(load: &Load, args: &LoadArgs) -> Result<(), Failed> {
-    let refused = |problem: &str, hint: &str| Err(Failed::usage(problem).hint(hint));
+fn check_users(load: &Load, args: &LoadArgs) -> Result<(), CliError> {
+    let refused = |problem: &str, hint: &str| Err(CliError::usage(problem).hint(hint));
     match load.think {
         _ if load.has_users() && !load.keep_alive => refused(
             "--no-keepalive: in the mix each connection is a user who logs in or has cookies, and is to be kept",
@@ -222,14 +227,14 @@ fn check_users(load: &Load, args: &LoadArgs) -> Result<(), Failed> {
 }
 
 /// The plan of a file with target and duration, and defaults for everything else.
-fn draft(args: &LoadArgs, url: &Url) -> Result<Plan, Failed> {
+fn draft(args: &LoadArgs, url: &Url) -> Result<Plan, CliError> {
     let place = args.connection.place(url);
     let origin = Url { place, path: "/".to_owned(), secure: url.secure }.origin();
     let source = DraftSource::Url(origin.clone());
     let variants = vec![DraftVariant { name: None, source, from: origin }];
     let mut settings = args.pace.settings();
     settings.push(args.expect.setting());
-    let draft = Draft { name: "load".to_owned(), variants, settings, ..Draft::default() };
+    let draft = ExperimentDraft { name: "load".to_owned(), variants, settings, ..ExperimentDraft::default() };
     Ok(experiment::drafted(&draft, Path::new("."))?.1)
 }
 
@@ -238,15 +243,16 @@ fn draft(args: &LoadArgs, url: &Url) -> Result<Plan, Failed> {
 
 /// Converts the command line after `--` to our flags. Also returns how the figures differ from the other
 /// tool's.
-fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<Difference>)> {
+fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<ToolDifference>)> {
     if args.theirs.is_empty() || args.url.is_some() {
         let name = tool.name();
         let problem = format!("--as {name}: all of {name}'s command line goes after --, the URL too");
         let hint = format!("proofload load --as {name} -- {}", tool.example().unwrap_or_default());
-        return Err(Failed::usage(problem).hint(hint).into());
+        return Err(CliError::usage(problem).hint(hint).into());
     }
-    let refused_by =
-        |refusal: foreign::Refusal| Failed::usage(plan::quotable(&refusal.problem)).hinted(refusal.hint);
+    let refused_by = |refusal: foreign::ToolRefusal| {
+        CliError::usage(plan::quotable(&refusal.problem)).hinted(refusal.hint)
+    };
     let mut translation = tool.translate(&args.theirs).map_err(refused_by)?;
     let at = surface::command_at(&std::env::args_os().collect::<Vec<_>>());
     let typed = print::typed_command().into_iter().skip(at + 1);
@@ -270,7 +276,7 @@ fn parser() -> Command {
 }
 
 /// The differences that mattered in this run.
-fn mattering(differences: &[Difference], windows: &[Window<'_>]) -> Vec<String> {
+fn mattering(differences: &[ToolDifference], windows: &[MeasuredWindow<'_>]) -> Vec<String> {
     let sum = |of: fn(&Counts) -> u64| windows.iter().map(|window| of(&window.slice.counts)).sum::<u64>();
     let came = Came {
         timed_out: sum(|counts| counts.timed_out),
@@ -284,11 +290,11 @@ fn mattering(differences: &[Difference], windows: &[Window<'_>]) -> Vec<String> 
 }
 
 /// Clap's message without its usage: the command line that it is about has just been printed.
-fn refused(error: &clap::Error, tool: Tool) -> Failed {
+fn refused(error: &clap::Error, tool: Tool) -> CliError {
     let text = error.to_string();
     let problem = text.split("\n\nUsage:").next().unwrap_or(&text);
     let problem = problem.strip_prefix("error: ").unwrap_or(problem).trim_end();
-    Failed::usage(problem).hint(format!("above stands what {}'s command line became", tool.name()))
+    CliError::usage(problem).hint(format!("above stands what {}'s command line became", tool.name()))
 }
 
 /// The flags before `--` except `--as` and `--records`, which is already in effect. `typed` is everything
@@ -318,7 +324,7 @@ const BY_TIME: &str = "{wide_bar} {msg}";
 const BY_COUNT: &str = "{wide_bar} {human_pos} of {human_len} responses, {eta} left";
 
 /// The display of a measurement.
-struct Watch {
+struct LoadView {
     plan: Plan,
     /// Number of finished slices.
     done: usize,
@@ -328,21 +334,21 @@ struct Watch {
     bar: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-impl Watch {
+impl LoadView {
     /// Starts the display of a plan's measurement, whose slices report their progress to `stop`.
-    fn begin(plan: Plan, stop: Stop) -> Watch {
+    fn begin(plan: Plan, stop: Stop) -> LoadView {
         let shown = plan.measure.as_ref().filter(|_| io::stderr().is_terminal() && !print::is_quiet());
         let bar = shown.and_then(|measure| bar(measure, stop));
-        Watch { plan, done: 0, waiting: None, bar }
+        LoadView { plan, done: 0, waiting: None, bar }
     }
 
     fn show(&mut self, update: &Update<'_>) {
         self.waiting = None;
         match update.news {
-            News::Progress(Progress::Trial { doing: Doing::Starting, variant }) => {
+            UpdateNews::Progress(Progress::Trial { doing: Doing::Starting, variant }) => {
                 self.waiting = self.plan.variants.get(variant).and_then(awaited);
             }
-            News::Progress(Progress::Trial { doing: Doing::MeasuringCapacity, variant }) => {
+            UpdateNews::Progress(Progress::Trial { doing: Doing::MeasuringCapacity, variant }) => {
                 let (warm_up, window) =
                     self.plan.measure.as_ref().and_then(Measure::capacity).unwrap_or_default();
                 print::tell!(
@@ -352,8 +358,8 @@ impl Watch {
                     seconds(warm_up.as_secs_f64())
                 );
             }
-            News::Event(Event::Slice(slice)) => self.over(slice),
-            News::Event(_) | News::Progress(_) => {}
+            UpdateNews::Event(Event::Slice(slice)) => self.over(slice),
+            UpdateNews::Event(_) | UpdateNews::Progress(_) => {}
         }
     }
 
@@ -377,7 +383,7 @@ impl Watch {
             }
             (SliceKind::Measured, Some(open)) if slices > 1 => {
                 self.done += 1;
-                let window = Window::alone(slice);
+                let window = MeasuredWindow::alone(slice);
                 let kept = window.kept().map_or(String::new(), |kept| format!(": {}", kept.words()));
                 let response = counts.open.as_ref().map(|open| &open.response);
                 let p99 = response.filter(|of| of.resolves(0.99)).and_then(|of| of.quantile(0.99));

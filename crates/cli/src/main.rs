@@ -46,11 +46,11 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
     records: Option<PathBuf>,
     #[command(subcommand)]
-    command: Command,
+    command: Verb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum Verb {
     /// Compare services by the commands that start them, without a file
     ///
     /// Measures and reports as `run` does. --save writes the experiment file.
@@ -137,23 +137,23 @@ fn main() -> ExitCode {
     }
     records::settle(cli.records);
     let result = match cli.command {
-        Command::Capacity(args) => capacity::run(&args),
-        Command::Compare(args) => compare::run(&args),
-        Command::Run(args) => run::run(&args),
-        Command::Load(args) => load::run(&args),
-        Command::Tune(args) => tune::run(&args),
-        Command::Init(args) => init::run(&args),
-        Command::Report(args) => report::run(&args),
-        Command::History(args) => history::run(&args),
-        Command::Profile(args) => profile::run(&args),
-        Command::Explain(args) => explain::run(&args),
-        Command::Gate(args) => gate::run(&args),
-        Command::Doctor(args) => doctor::run(&args),
-        Command::RemoteAgent(args) => remote_agent::run(&args),
-        Command::Mix(args) => mix::run(&args),
-        Command::Schema(args) => surface::schema(&args),
-        Command::Completions(args) => surface::completions(&args),
-        Command::Man(args) => surface::man(&args),
+        Verb::Capacity(args) => capacity::run(&args),
+        Verb::Compare(args) => compare::run(&args),
+        Verb::Run(args) => run::run(&args),
+        Verb::Load(args) => load::run(&args),
+        Verb::Tune(args) => tune::run(&args),
+        Verb::Init(args) => init::run(&args),
+        Verb::Report(args) => report::run(&args),
+        Verb::History(args) => history::run(&args),
+        Verb::Profile(args) => profile::run(&args),
+        Verb::Explain(args) => explain::run(&args),
+        Verb::Gate(args) => gate::run(&args),
+        Verb::Doctor(args) => doctor::run(&args),
+        Verb::RemoteAgent(args) => remote_agent::run(&args),
+        Verb::Mix(args) => mix::run(&args),
+        Verb::Schema(args) => surface::schema(&args),
+        Verb::Completions(args) => surface::completions(&args),
+        Verb::Man(args) => surface::man(&args),
     };
     records::release();
     ExitCode::from(result.unwrap_or_else(exit::fail))

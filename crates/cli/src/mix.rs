@@ -7,13 +7,13 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use foreign::{Choice, Kind, LeftOut, Mix, Span};
+use foreign::{LeftOut, Mix, MixChoice, RequestKind, TimeSpan};
 use model::quantity::{many as nouns, rate, small_share};
 use model::text::line;
 use plan::{NAME_CHARS_MAX, is_secret_name};
 use report::count;
 
-use crate::exit::Failed;
+use crate::exit::CliError;
 use crate::{experiment, print};
 
 const EXAMPLES: &str = "\
@@ -54,17 +54,17 @@ pub struct MixArgs {
 pub fn run(args: &MixArgs) -> anyhow::Result<u8> {
     print::absent(&args.out)?;
     let choice =
-        Choice { with_unsafe: args.with_unsafe, with_values: args.with_values, is_secret: is_secret_name };
+        MixChoice { with_unsafe: args.with_unsafe, with_values: args.with_values, is_secret: is_secret_name };
     let mut mix = Mix::new(choice);
     for path in &args.files {
         let name = path.display();
-        let form = read(&mut mix, path).map_err(|error| Failed::usage(format!("{name}: {error}")))?;
+        let form = read(&mut mix, path).map_err(|error| CliError::usage(format!("{name}: {error}")))?;
         print::tell!("read: {name} ({form})");
     }
     let kinds = mix.finish(args.top.into());
     left_out(&mix.left_out).iter().for_each(|text| print::tell!("{text}"));
     if kinds.is_empty() {
-        return Err(Failed::usage("no request is left").into());
+        return Err(CliError::usage("no request is left").into());
     }
     write(args, &mix, &kinds)?;
     tell(args, &mix, &kinds);
@@ -102,7 +102,7 @@ fn left_out(of: &LeftOut) -> Vec<String> {
     told
 }
 
-fn tell(args: &MixArgs, mix: &Mix, kinds: &[Kind]) {
+fn tell(args: &MixArgs, mix: &Mix, kinds: &[RequestKind]) {
     if !mix.masked.is_empty() {
         let names: Vec<&str> = mix.masked.keys().map(String::as_str).collect();
         print::tell!("masked in queries, as x: {} (--values)", line(&names.join(", ")));
@@ -118,7 +118,7 @@ fn tell(args: &MixArgs, mix: &Mix, kinds: &[Kind]) {
 }
 
 /// Writes rows, and then the mix file, which is parsed as `load` will do.
-fn write(args: &MixArgs, mix: &Mix, kinds: &[Kind]) -> anyhow::Result<()> {
+fn write(args: &MixArgs, mix: &Mix, kinds: &[RequestKind]) -> anyhow::Result<()> {
     let folder = args.out.parent().unwrap_or(Path::new(""));
     let stem = args.out.file_stem().unwrap_or_default().to_string_lossy();
     let mut text = format!("# Made by: {}\n", line(&print::shown_command()));
@@ -144,7 +144,7 @@ fn write(args: &MixArgs, mix: &Mix, kinds: &[Kind]) -> anyhow::Result<()> {
 fn write_all<'a>(
     args: &MixArgs,
     text: &str,
-    files: &'a [(PathBuf, &Kind)],
+    files: &'a [(PathBuf, &RequestKind)],
     made: &mut Vec<&'a Path>,
 ) -> anyhow::Result<()> {
     for (path, kind) in files {
@@ -158,7 +158,7 @@ fn write_all<'a>(
 }
 
 /// Time range and rate of the requests.
-fn times(span: &Span) -> Option<String> {
+fn times(span: &TimeSpan) -> Option<String> {
     let ((first, last), per_s) = (span.ends_s?, span.per_s()?);
     let time =
         |at_s: f64| jiff::Timestamp::from_second(at_s as i64).map(|at| at.to_string()).unwrap_or_default();
@@ -166,7 +166,7 @@ fn times(span: &Span) -> Option<String> {
     Some(format!("{} to {}: {mean} in the mean, {most} in the busiest second", time(first), time(last)))
 }
 
-fn entry((number, kind): (usize, &Kind), file: Option<&str>, scale: f64) -> String {
+fn entry((number, kind): (usize, &RequestKind), file: Option<&str>, scale: f64) -> String {
     let weight = (kind.count as f64 * scale).round().max(1.0);
     let mut text = format!("\n[[request]]\nweight = {weight}\n");
     // Writing to a string cannot fail.
@@ -188,7 +188,7 @@ fn entry((number, kind): (usize, &Kind), file: Option<&str>, scale: f64) -> Stri
     text
 }
 
-fn rows(kind: &Kind) -> Vec<u8> {
+fn rows(kind: &RequestKind) -> Vec<u8> {
     let mut out = csv::Writer::from_writer(Vec::new());
     // Neither writing to memory nor rows of equal length can fail.
     let _ = out.write_record(&kind.columns);

@@ -13,13 +13,13 @@ use record::WriteError;
 use rustix::fs::{Access, access};
 use services::Ports;
 
-use crate::exit::{self, Failed};
+use crate::exit::{self, CliError};
 use crate::{print, run};
 
 /// Checks a plan, and the folder for its record.
 ///
 /// Also ends the remains of a killed run, which would occupy ports and be measured along with this one.
-pub fn plan(plan: &Plan, directory: Option<&Path>) -> Result<(), Failed> {
+pub fn plan(plan: &Plan, directory: Option<&Path>) -> Result<(), CliError> {
     names(plan, directory)?;
     directory.map_or(Ok(()), record)?;
     commands(plan)?;
@@ -37,7 +37,7 @@ pub fn plan(plan: &Plan, directory: Option<&Path>) -> Result<(), Failed> {
 }
 
 /// Checks that a record can be created in this folder: it is empty or missing, and writable.
-pub fn record(directory: &Path) -> Result<(), Failed> {
+pub fn record(directory: &Path) -> Result<(), CliError> {
     if fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(run::unwritable(WriteError::Occupied { path: directory.to_owned() }));
     }
@@ -51,7 +51,7 @@ pub fn record(directory: &Path) -> Result<(), Failed> {
 }
 
 /// Checks that the folders of the record and the plan are UTF-8, so that the record can contain them.
-fn names(plan: &Plan, directory: Option<&Path>) -> Result<(), Failed> {
+fn names(plan: &Plan, directory: Option<&Path>) -> Result<(), CliError> {
     let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let unnamed = directory.map(whole).filter(|path| path.to_str().is_none());
     let what = match (unnamed, serde_json::to_vec(plan)) {
@@ -60,14 +60,15 @@ fn names(plan: &Plan, directory: Option<&Path>) -> Result<(), Failed> {
         (_, Err(_)) => "a folder that the experiment names or lies in".to_owned(),
         _ => return Ok(()),
     };
-    Err(Failed::usage(format!("{what} has a name that is not UTF-8")).hint("rename it, or name another one"))
+    Err(CliError::usage(format!("{what} has a name that is not UTF-8"))
+        .hint("rename it, or name another one"))
 }
 
 /// Checks that everything to be started exists.
 ///
 /// # Errors
 /// Lists everything that is missing.
-pub fn commands(plan: &Plan) -> Result<(), Failed> {
+pub fn commands(plan: &Plan) -> Result<(), CliError> {
     // A missing file may be checked out, prepared or built first.
     let worktree = plan.against.as_ref().map(|against| &against.worktree).filter(|root| !root.exists());
     let is_to_come = |service: &Service| {
@@ -80,34 +81,34 @@ pub fn commands(plan: &Plan) -> Result<(), Failed> {
         .collect();
     let Some(last) = errors.last() else { return Ok(()) };
     let messages = model::distinct(errors.iter().map(ToString::to_string));
-    Err(Failed::new(exit::SERVICE, messages.join("\n       ")).hinted(last.hint()))
+    Err(CliError::new(exit::SERVICE, messages.join("\n       ")).hinted(last.hint()))
 }
 
 /// Checks that the fixed ports of services are free. A variant behind a link has a separate network.
-pub fn ports(plan: &Plan) -> Result<(), Failed> {
+pub fn ports(plan: &Plan) -> Result<(), CliError> {
     for variant in plan.variants.iter().filter(|variant| variant.load.network.is_none()) {
         let started = variant.services.iter().filter(|service| service.command().is_some()).cloned();
         Ports::choose(&started.collect::<Vec<_>>(), Ipv4Addr::LOCALHOST.into(), 0)
-            .map_err(Failed::service)?;
+            .map_err(CliError::service)?;
     }
     Ok(())
 }
 
 /// Creates each link of a variant once, so that missing requirements are reported before anything starts.
-fn networks(plan: &Plan) -> Result<(), Failed> {
+fn networks(plan: &Plan) -> Result<(), CliError> {
     let links = plan.variants.iter().filter_map(|variant| variant.load.network.as_ref());
     for link in model::distinct(links) {
-        services::Network::make(link)?;
+        services::NetworkPair::make(link)?;
     }
     Ok(())
 }
 
 /// Checks that services can listen on the address that remote generators use.
-fn address(plan: &Plan) -> Result<(), Failed> {
+fn address(plan: &Plan) -> Result<(), CliError> {
     let Some(address) = plan.generators.address else { return Ok(()) };
     let Err(error) = TcpListener::bind((address, 0)) else { return Ok(()) };
     let message = format!("generators.address: nothing can listen on {address} here: {error}");
-    Err(Failed::new(exit::SELF, message)
+    Err(CliError::new(exit::SELF, message)
         .hint("`ip -brief address` lists the addresses that this machine has"))
 }
 

@@ -19,10 +19,10 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::text;
 use plan::Secrets;
 use report::plot::Ground;
-use report::{Form, Look, Report};
+use report::{Form, FormOptions, Report};
 use rustix::fs::FileType;
 
-use crate::exit::{self, Failed};
+use crate::exit::{self, CliError};
 
 /// Width of text that goes to no terminal.
 pub const WIDTH: usize = 100;
@@ -53,7 +53,7 @@ pub fn shown_command() -> String {
 ///
 /// # Errors
 /// If stdout cannot be written. A closed pipe, as with `| head`, is not an error.
-pub fn data(data: &str) -> Result<(), Failed> {
+pub fn data(data: &str) -> Result<(), CliError> {
     let mut out = AutoStream::auto(io::stdout().lock());
     // Other programs get every character unchanged.
     let text = if io::stdout().is_terminal() { Cow::Owned(text::coloured_lines(data)) } else { data.into() };
@@ -82,7 +82,7 @@ fn for_runner<'a>(text: Cow<'a, str>, stream: &(impl RawStream + AsFd)) -> Cow<'
 }
 
 /// Prints commands of the runner, one per line, on stderr if stdout contains data for programs.
-pub fn annotations(lines: &str, on_stdout: bool) -> Result<(), Failed> {
+pub fn annotations(lines: &str, on_stdout: bool) -> Result<(), CliError> {
     let lines = text::lines(lines);
     if on_stdout {
         let mut out = io::stdout().lock();
@@ -108,7 +108,7 @@ pub fn usage(told: &clap::Error) -> u8 {
 ///
 /// # Errors
 /// If it cannot be written. A closed pipe on stdout is not an error.
-pub fn put(file: Option<&Path>, text: &str) -> Result<(), Failed> {
+pub fn put(file: Option<&Path>, text: &str) -> Result<(), CliError> {
     let Some(path) = file else {
         return data(text);
     };
@@ -129,7 +129,7 @@ fn remove(path: &Path) {
 }
 
 /// Rejects a file that cannot be written, before any work is done. An existing file keeps its content.
-pub fn check_writable(path: &Path) -> Result<(), Failed> {
+pub fn check_writable(path: &Path) -> Result<(), CliError> {
     let is_new = !path.exists();
     // The reader of a pipe would take its first writer for the only one.
     if !is_new && !path.is_file() && !path.is_dir() {
@@ -144,20 +144,21 @@ pub fn check_writable(path: &Path) -> Result<(), Failed> {
 }
 
 /// Rejects a file that exists or cannot be created, before any work is done.
-pub fn absent(path: &Path) -> Result<(), Failed> {
+pub fn absent(path: &Path) -> Result<(), CliError> {
     if path.exists() {
         return Err(is_there(path));
     }
     match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
         Some(folder) => {
-            Err(Failed::usage(format!("{}: there is no such folder", folder.display())).hint("make it first"))
+            Err(CliError::usage(format!("{}: there is no such folder", folder.display()))
+                .hint("make it first"))
         }
         None => check_writable(path),
     }
 }
 
-fn is_there(path: &Path) -> Failed {
-    Failed::usage(format!("{}: it is there already", path.display())).hint("name another file")
+fn is_there(path: &Path) -> CliError {
+    CliError::usage(format!("{}: it is there already", path.display())).hint("name another file")
 }
 
 /// Warns that a file contains secrets, if its text does.
@@ -174,7 +175,7 @@ pub fn warn_of_secrets(path: &Path, text: &str) {
 pub const PRIVATE: u32 = 0o600;
 
 /// Creates a new file with this content and mode.
-pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), Failed> {
+pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), CliError> {
     let file = OpenOptions::new().create_new(true).write(true).mode(mode).open(path);
     // An incomplete file would block the next attempt.
     let write = |mut file: File| file.write_all(content).inspect_err(|_| _ = fs::remove_file(path));
@@ -188,22 +189,22 @@ pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), Failed> {
 pub static UNLIMITED: [&Form; 1] = [&report::JUNIT];
 
 /// Rejects a form that the report does not have, before any work is done.
-pub fn fits(form: &Form, lacking: &[&Form]) -> Result<(), Failed> {
+pub fn fits(form: &Form, lacking: &[&Form]) -> Result<(), CliError> {
     if lacking.contains(&form) { Err(lacks(form).hint(HAD_BY_ALL)) } else { Ok(()) }
 }
 
-fn lacks(form: &Form) -> Failed {
-    Failed::usage(format!("--format {}: there is no such form of it", form.name))
+fn lacks(form: &Form) -> CliError {
+    CliError::usage(format!("--format {}: there is no such form of it", form.name))
 }
 
 /// Prints a report in a form: to a file without colours, or on stdout.
 pub fn report(report: &dyn Report, form: &Form, file: Option<&Path>) -> anyhow::Result<()> {
-    Ok(put(file, &drawn(report, form, Look { width: width_of(file), ground: Ground::Light })?)?)
+    Ok(put(file, &drawn(report, form, FormOptions { width: width_of(file), ground: Ground::Light })?)?)
 }
 
 /// Writes a report in a form to a file, without colours and without a message.
 pub fn write(report: &dyn Report, form: &Form, file: &Path) -> anyhow::Result<()> {
-    let page = drawn(report, form, Look { width: WIDTH, ground: Ground::Light })?;
+    let page = drawn(report, form, FormOptions { width: WIDTH, ground: Ground::Light })?;
     Ok(record::write_whole(file, plain(&page).as_bytes())?)
 }
 
@@ -232,7 +233,7 @@ const HAD_BY_ALL: &str =
     "--format text, md, html and json are there for every report; junit where there are limits";
 
 /// Renders a report in a form. Text contains colours.
-pub fn drawn(report: &dyn Report, form: &Form, look: Look) -> Result<String, Failed> {
+pub fn drawn(report: &dyn Report, form: &Form, look: FormOptions) -> Result<String, CliError> {
     report::render(report, form, look).ok_or_else(|| lacks(form).hint(HAD_BY_ALL))
 }
 
@@ -253,7 +254,7 @@ impl FormArgs {
     }
 
     /// Whether the form is JSON, if only JSON and text are available.
-    pub fn is_json(&self) -> Result<bool, Failed> {
+    pub fn is_json(&self) -> Result<bool, CliError> {
         match self.form() {
             form if *form == report::JSON => Ok(true),
             form if *form == report::TEXT => Ok(false),
@@ -300,14 +301,14 @@ fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
 
-fn written(result: io::Result<()>) -> Result<(), Failed> {
+fn written(result: io::Result<()>) -> Result<(), CliError> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.map_err(|error| unwritable("stdout", &error)),
     }
 }
 
-fn unwritable(what: &str, error: &io::Error) -> Failed {
+fn unwritable(what: &str, error: &io::Error) -> CliError {
     let hint = match error.kind() {
         io::ErrorKind::NotFound => Some("make its folder first"),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -317,7 +318,7 @@ fn unwritable(what: &str, error: &io::Error) -> Failed {
         io::ErrorKind::IsADirectory => Some("name a file in it"),
         _ => None,
     };
-    Failed::new(exit::SELF, format!("{what}: cannot be written: {error}")).hinted(hint)
+    CliError::new(exit::SELF, format!("{what}: cannot be written: {error}")).hinted(hint)
 }
 
 /// Formats its arguments and passes the text to [`talk`].

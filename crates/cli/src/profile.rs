@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
 
-use ::explain::{Explanation, Naming, Tree, Unit, flame};
+use ::explain::{Explanation, Naming, Tree, TreeUnit, flame};
 use clap::{Args, Subcommand};
 use model::quantity::micros;
-use plan::{Draft, DraftSource, DraftVariant, Plan, SERVICE};
+use plan::{DraftSource, DraftVariant, ExperimentDraft, Plan, SERVICE};
 use record::EndReason;
 
-use self::form::{Form, FormArgs, exported};
+use self::form::{ProfileForm, ProfileFormArgs, exported};
 use crate::compare::setting;
-use crate::exit::{self, Failed, SELF};
+use crate::exit::{self, CliError, SELF};
 use crate::experiment::{self, Experiment};
 use crate::explanation::{Files, PROFILE_BYTES_MAX};
 use crate::run::Course;
@@ -40,7 +40,7 @@ pub struct ProfileArgs {
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "what")]
     command: Vec<String>,
     #[command(flatten)]
-    form: FormArgs,
+    form: ProfileFormArgs,
     #[command(flatten)]
     start: StartArgs,
 }
@@ -76,7 +76,7 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
         if !args.command.is_empty() {
             return command(&args.command, &args.start, &args.form);
         }
-        return Err(Failed::usage("nothing to profile is named")
+        return Err(CliError::usage("nothing to profile is named")
             .hint("name an experiment, a record or a profile, or put a command behind `--`: proofload profile --help")
             .into());
     };
@@ -99,7 +99,7 @@ fn is_record(what: &Path) -> bool {
     what.is_dir() || is_header || records::means_latest(what) || !what.exists() && word
 }
 
-fn record(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
+fn record(path: &Path, form: &ProfileFormArgs) -> anyhow::Result<u8> {
     let record = records::opened(path)?;
     let explanation = explanation::kept_or_made(&record, form.again)?;
     let plan = &record.header.plan;
@@ -140,7 +140,7 @@ pub struct StartArgs {
 
 impl StartArgs {
     /// Rejects flags for started services if none is started.
-    pub fn refused_for(&self, what: &Path) -> Result<(), Failed> {
+    pub fn refused_for(&self, what: &Path) -> Result<(), CliError> {
         let given = exit::given(&[
             (self.rounds.is_some(), "--rounds"),
             (self.seed.is_some(), "--seed"),
@@ -148,18 +148,18 @@ impl StartArgs {
         ]);
         let Some(flag) = given else { return Ok(()) };
         let message = format!("{flag}: nothing is started for {}", what.display());
-        Err(Failed::usage(message).hint("it is for experiments (.toml) and commands"))
+        Err(CliError::usage(message).hint("it is for experiments (.toml) and commands"))
     }
 }
 
 /// Captures all variants of an experiment, without measuring them.
-pub fn experiment(file: &Path, start: &StartArgs, form: &FormArgs) -> anyhow::Result<u8> {
+pub fn experiment(file: &Path, start: &StartArgs, form: &ProfileFormArgs) -> anyhow::Result<u8> {
     let file = Experiment::file(Some(file))?;
     capture(&file.name(), file.text(), file.plan(None)?, start, form)
 }
 
 /// Starts one command as a service and captures it.
-pub fn command(command: &[String], start: &StartArgs, form: &FormArgs) -> anyhow::Result<u8> {
+pub fn command(command: &[String], start: &StartArgs, form: &ProfileFormArgs) -> anyhow::Result<u8> {
     let line = plan::masked_words(command).join(" ");
     let env = vec![("PORT".to_owned(), "{port}".to_owned())];
     let source = DraftSource::Command { env, words: command.to_vec() };
@@ -171,7 +171,7 @@ pub fn command(command: &[String], start: &StartArgs, form: &FormArgs) -> anyhow
         setting(&["load", "path"], "--path", start.path.as_str()),
         setting(&["load", "connections"], "--connections", i64::from(start.connections)),
     ];
-    let draft = Draft {
+    let draft = ExperimentDraft {
         made_by: print::shown_command(),
         again: "proofload profile experiment.toml".to_owned(),
         name: "command".to_owned(),
@@ -188,7 +188,7 @@ fn capture(
     text: String,
     mut plan: Plan,
     start: &StartArgs,
-    form: &FormArgs,
+    form: &ProfileFormArgs,
 ) -> anyhow::Result<u8> {
     form.check_for(&plan)?;
     plan.design.explain = true;
@@ -207,7 +207,7 @@ fn capture(
             return Ok(exit::INTERRUPTED);
         }
         let hint = format!("what the services said is in {}", record.directory.join("logs").display());
-        return Err(Failed::new(exit::VOID, "nothing was captured").hint(hint).into());
+        return Err(CliError::new(exit::VOID, "nothing was captured").hint(hint).into());
     };
     form::print(form, &explanation, &title)?;
     let directory = record.directory.display();
@@ -228,30 +228,30 @@ const SMALLER: &str =
 
 /// A parsed profile.
 #[derive(Debug)]
-pub struct Profile {
+pub struct OpenedProfile {
     /// Its path, as it was given.
     pub name: String,
     /// The call tree.
     pub tree: Tree,
     /// Unit of its values.
-    pub unit: Unit,
+    pub unit: TreeUnit,
     /// Whether it contains stacks of compiled code and none of JavaScript.
     is_native: bool,
     /// Its duration, if it is recorded.
     lasted_ns: Option<f64>,
 }
 
-fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
+fn of_file(path: &Path, form: &ProfileFormArgs) -> anyhow::Result<u8> {
     if form.variant.is_some() || form.service.is_some() || form.again || form.heap {
         let message = format!("{}: --variant, --service, --heap and --again are for records", path.display());
-        return Err(Failed::usage(message).hint("this is read as a file with one profile").into());
+        return Err(CliError::usage(message).hint("this is read as a file with one profile").into());
     }
-    let Profile { name, tree, unit, .. } = read(path)?;
+    let OpenedProfile { name, tree, unit, .. } = read(path)?;
     let out = form.out.as_deref();
     let text = match form.format {
-        Form::Text => report::text(&::explain::profile(&name, &tree, unit), print::width_of(out)),
-        Form::Json => model::text::json(explain::profile_json(&name, &tree, unit)),
-        Form::Html => flame::page_of_trees(&[(&name, &tree)], unit, &name),
+        ProfileForm::Text => report::text(&::explain::profile(&name, &tree, unit), print::width_of(out)),
+        ProfileForm::Json => model::text::json(explain::profile_json(&name, &tree, unit)),
+        ProfileForm::Html => flame::page_of_trees(&[(&name, &tree)], unit, &name),
         other => exported(other, &[(name.clone(), &tree)], unit, &name)?,
     };
     print::put(out, &text)?;
@@ -262,12 +262,12 @@ fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
 ///
 /// # Errors
 /// If it is missing, empty, too large, truncated, or no profile.
-pub fn read(path: &Path) -> Result<Profile, Failed> {
+pub fn read(path: &Path) -> Result<OpenedProfile, CliError> {
     let name = path.display().to_string();
-    let failed = |what: String| Failed::usage(format!("{name}: {what}")).hint(KNOWN);
+    let failed = |what: String| CliError::usage(format!("{name}: {what}")).hint(KNOWN);
     let text = plan::read_given(path, PROFILE_BYTES_MAX).map_err(|error| {
         let helps = if error.kind() == ErrorKind::FileTooLarge { SMALLER } else { KNOWN };
-        Failed::usage(format!("{name}: {error}")).hint(helps)
+        CliError::usage(format!("{name}: {error}")).hint(helps)
     })?;
     if text.iter().all(u8::is_ascii_whitespace) {
         return Err(failed("is empty; a profiler that was killed leaves such a file".to_owned()));
@@ -287,7 +287,7 @@ pub fn read(path: &Path) -> Result<Profile, Failed> {
         explain::Profile::Heap(_) | explain::Profile::Native(_) => None,
     };
     let is_native = matches!(profile, explain::Profile::Native(_));
-    Ok(Profile { name, tree: cut.tree, unit: profile.unit(), is_native, lasted_ns })
+    Ok(OpenedProfile { name, tree: cut.tree, unit: profile.unit(), is_native, lasted_ns })
 }
 
 // `proofload profile diff A B`: two profiles compared, as tables and as a page.
@@ -325,14 +325,14 @@ fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
     let (mut a, mut b) = (read(&args.a)?, read(&args.b)?);
     if a.unit != b.unit {
         let message = format!("{} and {}: one is of memory, the other of CPU time", a.name, b.name);
-        return Err(Failed::usage(message).hint("compare two of one kind").into());
+        return Err(CliError::usage(message).hint("compare two of one kind").into());
     }
     if a.is_native != b.is_native {
         let (native, javascript) = if a.is_native { (&a.name, &b.name) } else { (&b.name, &a.name) };
         let message = format!(
             "{native} has compiled code of all threads, {javascript} JavaScript of one thread: no function is in both"
         );
-        return Err(Failed::usage(message).hint("compare two of one kind").into());
+        return Err(CliError::usage(message).hint("compare two of one kind").into());
     }
     if a.name == b.name {
         b.name.push_str(" (again)");
@@ -360,7 +360,7 @@ fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
 const ALIKE_MAX: f64 = 1.1;
 
 /// Warns if one of two profiles lasted longer, and the amount of work is unknown.
-fn tell_unlike(a: &Profile, b: &Profile) {
+fn tell_unlike(a: &OpenedProfile, b: &OpenedProfile) {
     let Some((of_a, of_b)) = a.lasted_ns.zip(b.lasted_ns) else { return };
     if of_a.max(of_b) > ALIKE_MAX * of_a.min(of_b) {
         let [of_a, of_b] = [of_a, of_b].map(|ns| micros(ns / 1e3));
@@ -372,15 +372,15 @@ fn tell_unlike(a: &Profile, b: &Profile) {
 }
 
 /// Converts values to values per request: nanoseconds become microseconds, as in the profiles of records.
-fn per_request(of: Profile, requests: u64) -> Result<Profile, Failed> {
+fn per_request(of: OpenedProfile, requests: u64) -> Result<OpenedProfile, CliError> {
     if requests == 0 {
-        return Err(Failed::usage(format!("--requests: 0 for {}, at least 1", of.name)));
+        return Err(CliError::usage(format!("--requests: 0 for {}, at least 1", of.name)));
     }
     let (unit, of_one) = match of.unit {
-        Unit::Bytes | Unit::BytesPerRequest => (Unit::BytesPerRequest, 1.0),
-        Unit::Nanoseconds | Unit::MicrosPerRequest => (Unit::MicrosPerRequest, 1e-3),
+        TreeUnit::Bytes | TreeUnit::BytesPerRequest => (TreeUnit::BytesPerRequest, 1.0),
+        TreeUnit::Nanoseconds | TreeUnit::MicrosPerRequest => (TreeUnit::MicrosPerRequest, 1e-3),
     };
-    Ok(Profile { tree: explain::merge(&[(&of.tree, of_one / requests as f64)]), unit, ..of })
+    Ok(OpenedProfile { tree: explain::merge(&[(&of.tree, of_one / requests as f64)]), unit, ..of })
 }
 
 // V8's own log, which `node --prof` writes, converted by the installed `node`. This module starts nothing
@@ -404,17 +404,17 @@ fn node() -> Option<PathBuf> {
     found.canonicalize().ok()
 }
 
-fn without_node(name: &str, why: &str) -> Failed {
-    Failed::new(SELF, format!("{name}: a log of V8, which takes `node` to read, {why}")).hint(format!(
+fn without_node(name: &str, why: &str) -> CliError {
+    CliError::new(SELF, format!("{name}: a log of V8, which takes `node` to read, {why}")).hint(format!(
         "install Node.js; or where there is one: node --prof-process --preprocess {name} > v8.json, and give v8.json here"
     ))
 }
 
 /// Returns the JSON that `node --prof-process --preprocess` prints.
-pub fn preprocessed(path: &Path) -> Result<Vec<u8>, Failed> {
+pub fn preprocessed(path: &Path) -> Result<Vec<u8>, CliError> {
     let name = path.display();
     // Absolute, so that a name with a leading dash is not taken for a flag of node.
-    let absolute = path.canonicalize().map_err(|error| Failed::usage(format!("{name}: {error}")))?;
+    let absolute = path.canonicalize().map_err(|error| CliError::usage(format!("{name}: {error}")))?;
     print::tell!("{name}: a log of V8; node --prof-process reads it");
     let node = node().ok_or_else(|| without_node(&name.to_string(), "and there is none"))?;
     let mut command = machine::command(node);
@@ -428,15 +428,15 @@ pub fn preprocessed(path: &Path) -> Result<Vec<u8>, Failed> {
     let ran =
         ran.map_err(|error| without_node(&name.to_string(), &format!("which cannot be started: {error}")))?;
     let late = || format!("{name}: node --prof-process took over {} min", PATIENCE.as_secs() / 60);
-    let Output { status, stdout: text, .. } = ran.ok_or_else(|| Failed::usage(late()))?;
+    let Output { status, stdout: text, .. } = ran.ok_or_else(|| CliError::usage(late()))?;
     if text.len() as u64 > PROFILE_BYTES_MAX {
         let limit = report::bytes(PROFILE_BYTES_MAX as f64);
-        return Err(Failed::usage(format!(
+        return Err(CliError::usage(format!(
             "{name}: node makes more than {limit} of it, the most that is read"
         )));
     }
     if !status.success() || text.is_empty() {
-        return Err(Failed::usage(format!("{name}: node --prof-process cannot read it ({status})")).hint(
+        return Err(CliError::usage(format!("{name}: node --prof-process cannot read it ({status})")).hint(
             "the log must be whole, and of the same Node.js as the one that is installed: node --version",
         ));
     }

@@ -13,12 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lab::{Doing, News, Progress, Stop, Update};
+use lab::{Doing, Progress, Stop, Update, UpdateNews};
 use model::{Counts, Event, Slice, SliceKind};
 use plan::Plan;
 use stats::Latencies;
 
-use crate::exit::{self, Failed};
+use crate::exit::{self, CliError};
 use crate::print;
 
 /// Upper bounds of the buckets of response times.
@@ -92,17 +92,17 @@ impl Sum {
 }
 
 /// Listens on the address, before anything is started.
-pub fn listen(at: SocketAddr) -> Result<TcpListener, Failed> {
+pub fn listen(at: SocketAddr) -> Result<TcpListener, CliError> {
     TcpListener::bind(at).map_err(|error| {
-        let failed = Failed::new(exit::SELF, format!("--prometheus {at}: cannot listen: {error}"));
+        let failed = CliError::new(exit::SELF, format!("--prometheus {at}: cannot listen: {error}"));
         failed.hint("name another port; `ss -ltnp` lists who listens")
     })
 }
 
 impl Exporter {
     /// Starts to answer requests. If the plan is one measurement, the current slice is read from `stop`.
-    pub fn begin(listener: TcpListener, plan: &Plan, stop: Stop) -> Result<Exporter, Failed> {
-        let unable = |error: io::Error| Failed::new(exit::SELF, format!("--prometheus: {error}"));
+    pub fn begin(listener: TcpListener, plan: &Plan, stop: Stop) -> Result<Exporter, CliError> {
+        let unable = |error: io::Error| CliError::new(exit::SELF, format!("--prometheus: {error}"));
         let local = listener.local_addr().map_err(unable)?;
         let variants = plan.variants.iter().map(|variant| variant.name.clone()).collect();
         let exporter = Exporter(Arc::new(Mutex::new(Totals { variants, ..Totals::default() })));
@@ -129,9 +129,9 @@ impl Exporter {
 
     pub fn take_in(&self, update: &Update<'_>) {
         match update.news {
-            News::Event(Event::Slice(slice)) => self.totals().slice(slice),
-            News::Event(Event::BlockStarted { block, .. }) => self.totals().block = *block,
-            News::Progress(Progress::Trial { doing, .. }) => {
+            UpdateNews::Event(Event::Slice(slice)) => self.totals().slice(slice),
+            UpdateNews::Event(Event::BlockStarted { block, .. }) => self.totals().block = *block,
+            UpdateNews::Progress(Progress::Trial { doing, .. }) => {
                 self.totals().doing = Some(match doing {
                     Doing::Starting | Doing::WarmingUp => SliceKind::WarmUp,
                     Doing::MeasuringCapacity => SliceKind::Capacity,
@@ -140,7 +140,7 @@ impl Exporter {
                     Doing::Overloading => SliceKind::Overload,
                 });
             }
-            News::Event(_) | News::Progress(_) => {}
+            UpdateNews::Event(_) | UpdateNews::Progress(_) => {}
         }
     }
 

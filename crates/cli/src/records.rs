@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use model::quantity::many;
-use record::{Folder, Record};
+use record::{Record, RecordFolder};
 use serde::Deserialize;
 
-use crate::exit::Failed;
+use crate::exit::CliError;
 use crate::print;
 
 /// Default folder of records.
@@ -94,7 +94,7 @@ pub fn means_latest(what: &Path) -> bool {
 /// Opens a record. A record that a run is writing at the moment is opened too, with a notice.
 pub fn opened(asked: &Path) -> anyhow::Result<Record> {
     let directory = found(asked)?;
-    let record = record::open(&directory).map_err(|error| Failed::usage(&error).hint(error.hint))?;
+    let record = record::open(&directory).map_err(|error| CliError::usage(&error).hint(error.hint))?;
     if record.ended.is_none() && record::is_being_written(&record.directory) {
         let (place, blocks) = (record.directory.display(), record.complete_blocks().count());
         print::tell!(
@@ -105,7 +105,7 @@ pub fn opened(asked: &Path) -> anyhow::Result<Record> {
 }
 
 /// The path of a record, which need not be readable.
-pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
+pub fn found(asked: &Path) -> Result<PathBuf, CliError> {
     let word = asked.to_str().filter(|word| !word.contains('/'));
     let shelf = || Shelf::of(root());
     if let Some(word) = word.filter(|word| *word == LATEST || word.starts_with("latest~")) {
@@ -127,7 +127,7 @@ pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
         None => {
             let name = asked.file_name().unwrap_or_default().to_string_lossy();
             let message = format!("{}: there is no such file or folder", asked.display());
-            Err(Failed::usage(message).hint(shelf().nearest(&name)))
+            Err(CliError::usage(message).hint(shelf().nearest(&name)))
         }
     }
 }
@@ -139,9 +139,9 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// Error for a word that may refer to two records.
-fn ambiguous(word: &str, folder: &Path, other: &Path) -> Failed {
+fn ambiguous(word: &str, folder: &Path, other: &Path) -> CliError {
     let (folder, other) = (folder.display(), other.display());
-    Failed::usage(format!("`{word}` may be the folder {folder}, or the record {other}"))
+    CliError::usage(format!("`{word}` may be the folder {folder}, or the record {other}"))
         .hint(format!("write {folder} for the one, {other} for the other"))
 }
 
@@ -183,10 +183,10 @@ pub fn order(directory: &Path, created: &str) -> Option<(String, u32)> {
 struct Shelf {
     root: PathBuf,
     /// The newest first.
-    kept: Vec<Kept>,
+    kept: Vec<KeptRecord>,
 }
 
-struct Kept {
+struct KeptRecord {
     name: String,
     directory: PathBuf,
     /// Creation time, RFC 3339 in UTC, and 0, or its [`record::Header::order`]. If the header cannot be read,
@@ -197,20 +197,21 @@ struct Kept {
 
 /// The needed part of a header. The rest is skipped.
 #[derive(Deserialize)]
-struct Head {
+struct RecordHead {
     created: String,
     order: Option<(String, u32)>,
-    plan: Named,
+    plan: NamedRecord,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct NamedRecord {
     name: String,
 }
 
 impl Shelf {
     fn of(root: &Path) -> Shelf {
-        let mut kept: Vec<Kept> = Folder::all(root).unwrap_or_default().into_iter().map(Kept::of).collect();
+        let mut kept: Vec<KeptRecord> =
+            RecordFolder::all(root).unwrap_or_default().into_iter().map(KeptRecord::of).collect();
         kept.sort_by_cached_key(|kept| Reverse((kept.order.clone(), kept.name.clone())));
         Shelf { root: root.to_owned(), kept }
     }
@@ -219,7 +220,7 @@ impl Shelf {
     ///
     /// # Errors
     /// If there are both, and they are different records.
-    fn named(&self, word: &str) -> Result<Option<PathBuf>, Failed> {
+    fn named(&self, word: &str) -> Result<Option<PathBuf>, CliError> {
         let of_name = self.kept.iter().find(|kept| kept.name == word);
         let newest = self.kept.iter().find(|kept| kept.is_of(word));
         match (of_name, newest) {
@@ -231,14 +232,14 @@ impl Shelf {
     }
 
     /// Finds a record by a word that is not a path.
-    fn find(&self, word: &str) -> Result<PathBuf, Failed> {
+    fn find(&self, word: &str) -> Result<PathBuf, CliError> {
         if let Some(found) = self.named(word)? {
             return Ok(found);
         }
         // `keep-alive~2`: a name, and the number of records before the newest.
         let apart = word.rsplit_once('~').and_then(|(name, back)| Some((name, back.parse().ok()?)));
         let (name, back) = apart.unwrap_or((word, 0));
-        let of_it: Vec<&Kept> = self.kept.iter().filter(|kept| kept.is_of(name)).collect();
+        let of_it: Vec<&KeptRecord> = self.kept.iter().filter(|kept| kept.is_of(name)).collect();
         if let Some(kept) = of_it.get(back) {
             return Ok(kept.directory.clone());
         }
@@ -253,34 +254,37 @@ impl Shelf {
             [] => {
                 let what =
                     format!("`{word}` is no file or folder, and no record or experiment below {place}");
-                Err(Failed::usage(what).hint(self.nearest(word)))
+                Err(CliError::usage(what).hint(self.nearest(word)))
             }
             several => {
                 let names = several[..several.len().min(NAMES_TOLD)].join(", ");
                 let of = many(several.len() as u64, "record");
                 let what = format!("`{word}` begins the names of {of} below {place}: {names}, …");
                 let hint = "write more of the name, or all of the experiment's name for its newest record";
-                Err(Failed::usage(what).hint(hint))
+                Err(CliError::usage(what).hint(hint))
             }
         }
     }
 
-    fn too_far(&self, word: &str, name: &str, there: usize) -> Failed {
+    fn too_far(&self, word: &str, name: &str, there: usize) -> CliError {
         let place = self.place();
         if let Err(error) = fs::read_dir(&self.root)
             && error.kind() != ErrorKind::NotFound
         {
-            return Failed::usage(format!("{place} cannot be read: {error}"));
+            return CliError::usage(format!("{place} cannot be read: {error}"));
         }
         if self.kept.is_empty() {
             let hint =
                 format!("`proofload run FILE` makes one; --records DIR or {VARIABLE} name another folder");
-            return Failed::usage(format!("there is no record below {place}")).hint(hint);
+            return CliError::usage(format!("there is no record below {place}")).hint(hint);
         }
         let of = if name == LATEST { String::new() } else { format!(" of the experiment `{name}`") };
         let are = if there == 1 { "is" } else { "are" };
-        Failed::usage(format!("{word}: there {are} only {}{of} below {place}", many(there as u64, "record")))
-            .hint(format!("the oldest is {name}~{}; `proofload history` lists them", there - 1))
+        CliError::usage(format!(
+            "{word}: there {are} only {}{of} below {place}",
+            many(there as u64, "record")
+        ))
+        .hint(format!("the oldest is {name}~{}; `proofload history` lists them", there - 1))
     }
 
     /// Suggests similar names, as a hint.
@@ -303,17 +307,17 @@ impl Shelf {
     }
 }
 
-impl Kept {
+impl KeptRecord {
     /// A record whose header cannot be read is included, so that another record is not silently taken for the
     /// newest.
-    fn of(folder: Folder) -> Kept {
+    fn of(folder: RecordFolder) -> KeptRecord {
         let text = record::read_file(&folder.directory.join("record.json"), record::HEADER_BYTES_MAX).ok();
-        let head: Option<Head> = text.and_then(|text| serde_json::from_slice(&text).ok());
+        let head: Option<RecordHead> = text.and_then(|text| serde_json::from_slice(&text).ok());
         let (order, experiment) = match head {
-            Some(Head { created, order, plan }) => (order.unwrap_or((created, 0)), Some(plan.name)),
+            Some(RecordHead { created, order, plan }) => (order.unwrap_or((created, 0)), Some(plan.name)),
             None => ((folder.changed_utc(), 0), None),
         };
-        Kept { name: folder.name, directory: folder.directory, order, experiment }
+        KeptRecord { name: folder.name, directory: folder.directory, order, experiment }
     }
 
     /// Whether it is a record of this experiment. `latest` matches every record. An unreadable record is

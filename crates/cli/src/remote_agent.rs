@@ -8,7 +8,7 @@ use clap::Args;
 use remote::{AgentHost, Program, ServeError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::exit::{Failed, SELF};
+use crate::exit::{CliError, SELF};
 
 /// The hidden subcommand that prints the hash of this binary, for machines without a command for it.
 pub const SHA256: &str = "__sha256";
@@ -50,8 +50,8 @@ pub fn print_own_sha256() -> u8 {
     if matches!(printed, Ok(Ok(()))) { 0 } else { SELF }
 }
 
-fn failed(message: String) -> Failed {
-    Failed::new(SELF, message).hint("the Proofload that started this agent is gone")
+fn failed(message: String) -> CliError {
+    CliError::new(SELF, message).hint("the Proofload that started this agent is gone")
 }
 
 /// Waits at most this long for input or its end. Returns whether there is any.

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use ::explain::Explanation;
 use analysis::Conclusion;
 use clap::Args;
-use foreign::{Audit, Reader, Run, Tool, Transcript};
+use foreign::{Audit, Reader, Tool, ToolRun, Transcript};
 use machine::Facts;
 use model::quantity::many;
-use record::{Environment, Record};
+use record::{MachineFingerprint, Record};
 use report::plot::Ground;
-use report::{Audited, Form, Look, Measured, REPORT_PAGE};
+use report::{Audited, Form, FormOptions, MeasuredRecord, REPORT_PAGE};
 
-use crate::exit::{self, Failed};
+use crate::exit::{self, CliError};
 use crate::print::{self, AmountArgs, FormArgs};
 use crate::{explanation, records};
 
@@ -77,7 +77,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     let form = if args.html { &report::HTML } else { args.form.form() };
     if args.dark && *form != report::SVG {
         let message = "--dark: only the plot has a ground";
-        return Err(Failed::usage(message).hint("add --format svg").into());
+        return Err(CliError::usage(message).hint("add --format svg").into());
     }
     if let Some(out) = &args.out {
         print::check_writable(out)?;
@@ -87,11 +87,11 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     }
     let [what] = args.what.as_slice() else {
         let message = format!("{} records are named, and a report is of one", args.what.len());
-        return Err(Failed::usage(message).hint(TWO).into());
+        return Err(CliError::usage(message).hint(TWO).into());
     };
     if args.compare.is_some() {
         let message = "--compare is about files of other tools, and this is a record";
-        return Err(Failed::usage(message).hint(TWO).into());
+        return Err(CliError::usage(message).hint(TWO).into());
     }
     if args.open {
         return browser::open(&records::opened(what)?);
@@ -99,9 +99,9 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     let record = records::opened(what)?;
     let (out, here) = (args.out.as_deref(), here());
     let ground = if args.dark { Ground::Dark } else { Ground::Light };
-    let look = Look { width: print::width_of(out), ground };
+    let look = FormOptions { width: print::width_of(out), ground };
     drawn_from(&record, |of| {
-        let measured = Measured { here: Some(&here), ..measured(of, out) };
+        let measured = MeasuredRecord { here: Some(&here), ..measured(of, out) };
         print::put(out, &print::drawn(&measured, form, look)?)?;
         Ok(exit::of_record(&record, of.1))
     })
@@ -116,28 +116,31 @@ pub fn print(record: &Record, form: &Form, amount: AmountArgs) -> anyhow::Result
 }
 
 /// A record with all inputs of a report.
-pub type Drawn<'a> = (&'a Record, &'a Conclusion, Option<&'a Explanation>);
+pub type DrawnRecord<'a> = (&'a Record, &'a Conclusion, Option<&'a Explanation>);
 
 /// Calls `draw` with a record, its conclusion, and its explanation.
-pub fn drawn_from<T>(record: &Record, draw: impl FnOnce(Drawn<'_>) -> T) -> T {
+pub fn drawn_from<T>(record: &Record, draw: impl FnOnce(DrawnRecord<'_>) -> T) -> T {
     draw((record, &analysis::conclude(record), explanation::kept(&record.directory).as_ref()))
 }
 
 /// The report of a record, for a file or stdout. A page links to the flame graphs if they are beside it. It
 /// does not link to a page of another program.
-pub fn measured<'a>((record, conclusion, explanation): Drawn<'a>, path: Option<&Path>) -> Measured<'a> {
+pub fn measured<'a>(
+    (record, conclusion, explanation): DrawnRecord<'a>,
+    path: Option<&Path>,
+) -> MeasuredRecord<'a> {
     let beside = path.is_some_and(|path| is_in(path, &record.directory));
-    Measured {
+    MeasuredRecord {
         has_page: record.directory.join(REPORT_PAGE).is_file(),
         has_flames: beside
             && explanation.is_some_and(|explanation| explanation::has_flames(record, explanation)),
         is_latest: records::is_latest(&record.directory),
-        ..Measured::new(record, conclusion, explanation)
+        ..MeasuredRecord::new(record, conclusion, explanation)
     }
 }
 
 /// Writes the report in one form to a file, without colours.
-pub fn write(of: Drawn<'_>, form: &Form, path: &Path) -> anyhow::Result<()> {
+pub fn write(of: DrawnRecord<'_>, form: &Form, path: &Path) -> anyhow::Result<()> {
     print::write(&measured(of, Some(path)), form, path)
 }
 
@@ -148,13 +151,13 @@ fn is_in(path: &Path, directory: &Path) -> bool {
 
 /// Properties that identify this machine. The number of processors is left out, because it depends on the
 /// caller's limits.
-fn here() -> Environment {
+fn here() -> MachineFingerprint {
     let facts = Facts::look();
-    Environment {
+    MachineFingerprint {
         kernel: facts.host.kernel,
         cpu_model: facts.processors.model,
         memory_bytes: facts.memory.total_bytes,
-        ..Environment::default()
+        ..MachineFingerprint::default()
     }
 }
 
@@ -185,8 +188,8 @@ fn audit(args: &ReportArgs, form: &Form) -> anyhow::Result<u8> {
 }
 
 /// Masks apparent secrets in the names of runs, before labels are made of these and truncated.
-fn without_secrets((file, runs): (Transcript, Vec<Run>)) -> (Transcript, Vec<Run>) {
-    let masked = |mut run: Run| {
+fn without_secrets((file, runs): (Transcript, Vec<ToolRun>)) -> (Transcript, Vec<ToolRun>) {
+    let masked = |mut run: ToolRun| {
         let texts = run.url.iter_mut().chain(&mut run.command).chain(&mut run.headings);
         texts.for_each(|text| *text = plan::masked(None, text));
         run
@@ -194,9 +197,9 @@ fn without_secrets((file, runs): (Transcript, Vec<Run>)) -> (Transcript, Vec<Run
     (file, runs.into_iter().map(masked).collect())
 }
 
-fn read(path: &Path) -> Result<(Transcript, Vec<Run>), Failed> {
+fn read(path: &Path) -> Result<(Transcript, Vec<ToolRun>), CliError> {
     let name = path.display().to_string();
-    let failed = |error: io::Error| Failed::usage(format!("{name}: {error}"));
+    let failed = |error: io::Error| CliError::usage(format!("{name}: {error}"));
     let mut source: Box<dyn Read> = match path == Path::new("-") {
         true => Box::new(io::stdin().lock()),
         false => Box::new(File::open(path).map_err(failed)?),
@@ -213,7 +216,7 @@ fn read(path: &Path) -> Result<(Transcript, Vec<Run>), Failed> {
     }
 }
 
-fn unknown(files: &[(Transcript, Vec<Run>)]) -> Failed {
+fn unknown(files: &[(Transcript, Vec<ToolRun>)]) -> CliError {
     let said = files.iter().map(|(of, _)| {
         let (file, lines) = (&of.file, of.lines);
         match (of.bytes, of.binary) {
@@ -224,10 +227,10 @@ fn unknown(files: &[(Transcript, Vec<Run>)]) -> Failed {
         }
     });
     let known: Vec<&str> = Tool::all().map(Tool::name).collect();
-    Failed::usage(said.collect::<Vec<_>>().join("\n")).hint(format!("known are {}", known.join(", ")))
+    CliError::usage(said.collect::<Vec<_>>().join("\n")).hint(format!("known are {}", known.join(", ")))
 }
 
-fn pick(audit: &Audit, name: &str) -> Result<usize, Failed> {
+fn pick(audit: &Audit, name: &str) -> Result<usize, CliError> {
     let meant = foreign::pick(&audit.groups, name);
     let (places, what, hint) = match meant.as_slice() {
         [at] => return Ok(*at),
@@ -236,5 +239,5 @@ fn pick(audit: &Audit, name: &str) -> Result<usize, Failed> {
     };
     let named = places.iter().take(20).map(|at| format!("#{} {}", at + 1, audit.groups[*at].label));
     let named: Vec<String> = named.collect();
-    Err(Failed::usage(format!("--compare: {what}")).hint(format!("{hint} {}", named.join("; "))))
+    Err(CliError::usage(format!("--compare: {what}")).hint(format!("{hint} {}", named.join("; "))))
 }

@@ -8,11 +8,11 @@ use ::explain::Explanation;
 use clap::Args;
 use lab::{LabError, RealEnvironment, Stop, Update};
 use plan::{Limit, Metric, Plan};
-use record::{Environment, Header, MadeBy, Record, WriteError, Writer};
-use report::{Measured, Report};
+use record::{Header, MachineFingerprint, MadeBy, Record, WriteError, Writer};
+use report::{MeasuredRecord, Report};
 
 use crate::compare::BUDGET;
-use crate::exit::{self, Failed};
+use crate::exit::{self, CliError};
 use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::live::Live;
 use crate::print::{self, AmountArgs, FormArgs};
@@ -95,7 +95,7 @@ pub struct RunFlags {
 
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if let Some(flag) = args.limits.given().filter(|_| !args.gate) {
-        return Err(Failed::usage(format!("{flag} goes with --gate")).into());
+        return Err(CliError::usage(format!("{flag} goes with --gate")).into());
     }
     let limits = args.gate.then_some(&args.limits);
     perform(&Experiment::file(args.file.as_deref())?, &args.flags, limits, &args.against)
@@ -189,7 +189,7 @@ impl<'a> Course<'a> {
         text: String,
         plan: Plan,
         directory: Option<&'a Path>,
-    ) -> Result<Course<'a>, Failed> {
+    ) -> Result<Course<'a>, CliError> {
         preflight::plan(&plan, directory)?;
         Ok(Course {
             experiment,
@@ -225,7 +225,7 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
         made_by: course.made_by,
         budget_typed: course.budget_typed,
         seed: plan.design.seed.unwrap_or_else(lab::draw_seed),
-        environment: Environment::look(&plan),
+        environment: MachineFingerprint::look(&plan),
         files: plan::digests(&course.plan),
         plan: course.plan,
     };
@@ -272,7 +272,7 @@ pub fn carry(mut course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabEr
     if captures_alone.is_none() {
         keep_reports(&record, explanation.as_ref());
     }
-    let report = || Measured::new(&record, &analysis::conclude(&record), explanation.as_ref()).data();
+    let report = || MeasuredRecord::new(&record, &analysis::conclude(&record), explanation.as_ref()).data();
     live.finish(&record, report)?;
     record.directory = records::typed(&record.directory);
     Ok((record, result))
@@ -284,12 +284,12 @@ pub fn end(result: Result<(), LabError>, code: u8) -> anyhow::Result<u8> {
 }
 
 /// What went wrong in the lab, with its exit code.
-pub fn failed(error: LabError) -> Failed {
+pub fn failed(error: LabError) -> CliError {
     match error {
         LabError::Record(error) => unwritable(error),
-        LabError::Service(_) => Failed::new(exit::SERVICE, error),
-        LabError::Refused(_) => Failed::usage(error),
-        LabError::Generator(_) => Failed::new(exit::SELF, error),
+        LabError::Service(_) => CliError::new(exit::SERVICE, error),
+        LabError::Refused(_) => CliError::usage(error),
+        LabError::Generator(_) => CliError::new(exit::SELF, error),
     }
 }
 
@@ -302,11 +302,11 @@ pub fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
 }
 
 /// Refuses flags about the time that a comparison may take, where nothing is compared.
-fn check_time(plan: &Plan, flags: &RunFlags) -> Result<(), Failed> {
+fn check_time(plan: &Plan, flags: &RunFlags) -> Result<(), CliError> {
     match exit::given(&[(flags.quick, "--quick"), (flags.budget.is_some(), "--budget")]) {
         Some(flag) if plan.measure.is_some() && flags.slo.is_empty() => {
             let message = format!("{flag}: the experiment has [measure], and takes as long as that says");
-            Err(Failed::usage(message).hint("say it there, as `duration` or `requests`"))
+            Err(CliError::usage(message).hint("say it there, as `duration` or `requests`"))
         }
         _ => Ok(()),
     }
@@ -367,7 +367,7 @@ pub fn slug(folder: &Path) -> Option<String> {
     Some(model::text::slug(&folder.file_name()?.to_string_lossy(), 40)).filter(|name| !name.is_empty())
 }
 
-pub fn unwritable(error: WriteError) -> Failed {
+pub fn unwritable(error: WriteError) -> CliError {
     let is_occupied = matches!(error, WriteError::Occupied { .. });
     let code = if is_occupied { exit::USAGE } else { exit::SELF };
     let hint = if is_occupied {
@@ -378,5 +378,5 @@ pub fn unwritable(error: WriteError) -> Failed {
     } else {
         "choose a folder you may write to with --out, or with --record of `proofload profile`"
     };
-    Failed::new(code, &error).hint(hint)
+    CliError::new(code, &error).hint(hint)
 }

@@ -10,7 +10,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Command, CommandFactory, FromArgMatches, ValueEnum};
 use clap_complete::aot;
 
-use crate::exit::{self, Failed};
+use crate::exit::{self, CliError};
 use crate::explain::PAGES;
 use crate::{Cli, print};
 
@@ -145,7 +145,7 @@ pub struct ManArgs {
 
 pub fn man(args: &ManArgs) -> anyhow::Result<u8> {
     write_man(&args.folder).map_err(|error| {
-        Failed::new(exit::SELF, format!("{}: cannot be written: {error}", args.folder.display()))
+        CliError::new(exit::SELF, format!("{}: cannot be written: {error}", args.folder.display()))
     })?;
     Ok(0)
 }

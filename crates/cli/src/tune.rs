@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 
 use analysis::Conclusion;
 use analysis::tune::{
-    self, Catalogue, Change, Chosen, Facts, Keep, Outcome, Purpose, Runtime, Setting, Spec, Step, Tuning,
-    Wish,
+    self, Catalogue, Chosen, Keep, Purpose, Runtime, ServiceFacts, Setting, SettingChange, StepOutcome,
+    TuneSpec, TuneStep, Tuning, Wish,
 };
 use clap::Args;
 use lab::{LabError, RealEnvironment, Stop};
 use model::quantity::{many, rate, span};
 use model::text::slug;
-use model::{Finding, Grade, Loop};
-use plan::{Cpus, LookRule, Plan, Rate};
+use model::{Finding, Grade, MetricLoop};
+use plan::{Cpus, LookRule, Plan, PlannedRate};
 use record::{EndReason, MadeBy, Record, Writer};
 
 use crate::capacity;
-use crate::compare::{self, Asked};
-use crate::exit::{self, Failed};
+use crate::compare::{self, CompareFlags};
+use crate::exit::{self, CliError};
 use crate::experiment;
 use crate::print::{self, AmountArgs, FormArgs};
 use crate::run::{self, Course};
@@ -100,7 +100,7 @@ pub struct TuneArgs {
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     #[command(flatten)]
-    asked: Asked,
+    asked: CompareFlags,
 }
 
 pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
@@ -108,7 +108,8 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     print::fits(args.form.form(), &[&report::CSV, &report::JUNIT])?;
     let mut base = Base::of(args)?;
     wish(args, &mut base.plan.tune);
-    let read = |text: &String| Keep::read(text).map_err(|why| Failed::usage(format!("--keep {text}: {why}")));
+    let read =
+        |text: &String| Keep::read(text).map_err(|why| CliError::usage(format!("--keep {text}: {why}")));
     let keep = base.plan.tune.keep.iter().map(read).collect::<Result<Vec<Keep>, _>>()?;
     check_metrics(&base.plan, &keep)?;
     if !base.plan.design.co_primary.is_empty() {
@@ -129,14 +130,14 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     preflight::record(&folder)?;
     preflight::plan(&base.plan, None)?;
     DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|error| {
-        Failed::new(exit::SELF, format!("{}: cannot be made: {error}", folder.display()))
+        CliError::new(exit::SELF, format!("{}: cannot be made: {error}", folder.display()))
             .hint("name a folder that you may write to with --out")
     })?;
     let folder = folder.canonicalize()?;
     let stop = Stop::default();
     signals::stop_on_first(stop.clone(), run::STOPPING)?;
     let seed = args.seed.unwrap_or_else(lab::draw_seed);
-    Work {
+    TuneRun {
         args,
         base,
         keep,
@@ -151,18 +152,20 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     .carry(facts)
 }
 
-fn check_metrics(plan: &Plan, keep: &[Keep]) -> Result<(), Failed> {
+fn check_metrics(plan: &Plan, keep: &[Keep]) -> Result<(), CliError> {
     if plan.design.pacing().is_open() || plan.design.metric.quantile().is_some() {
         let message =
             "tune judges services at their limit, in closed loop: throughput, cpu_per_request or peak_memory";
         let hint = "leave out --rate, latencies and capacity; compare the choice with --rate afterwards";
-        return Err(Failed::usage(message).hint(hint));
+        return Err(CliError::usage(message).hint(hint));
     }
     let is_had = |keep: &&Keep| {
-        keep.figure.metric().is_some_and(|metric| keep.is_latency() || metric.row().loops != Loop::Search)
+        keep.figure
+            .metric()
+            .is_some_and(|metric| keep.is_latency() || metric.row().loops != MetricLoop::Search)
     };
     match keep.iter().find(|keep| !is_had(keep)) {
-        Some(keep) => Err(Failed::usage(format!("--keep '{}': there is no such figure here", keep.text))
+        Some(keep) => Err(CliError::usage(format!("--keep '{}': there is no such figure here", keep.text))
             .hint("limits are on memory, cpu_per_request, throughput, p50, p90, p99 and p99.9")),
         None => Ok(()),
     }
@@ -179,19 +182,19 @@ fn wish(args: &TuneArgs, tune: &mut plan::Tune) {
 }
 
 /// The settings to try, from the catalogue and from the user.
-fn chosen(tune: &plan::Tune, facts: &Facts, folder: &Path) -> Result<Chosen, Failed> {
+fn chosen(tune: &plan::Tune, facts: &ServiceFacts, folder: &Path) -> Result<Chosen, CliError> {
     let catalogue = Catalogue::built_in();
     let names: Vec<&str> = catalogue.names().collect();
     let is_unknown = |name: &&String| *name != "none" && !names.contains(&name.as_str());
     if let Some(name) = tune.only.iter().chain(&tune.without).find(is_unknown) {
         let hint = plan::did_you_mean(name, "it has", names);
-        return Err(Failed::usage(format!("the catalogue has no `{name}`")).hint(hint));
+        return Err(CliError::usage(format!("the catalogue has no `{name}`")).hint(hint));
     }
     let wish = Wish { only: tune.only.clone(), without: tune.without.clone() };
     let mut chosen = catalogue.chosen(facts, &wish, folder);
     let mut own: Vec<Setting> = Vec::new();
     for text in &tune.tries {
-        let refused = |why: String| Failed::usage(format!("--try '{}': {why}", plan::quotable(text)));
+        let refused = |why: String| CliError::usage(format!("--try '{}': {why}", plan::quotable(text)));
         let setting = tune::tried(text).map_err(refused)?;
         // Two equal rows cannot be distinguished.
         if let Some((name, value)) =
@@ -216,16 +219,16 @@ fn chosen(tune: &plan::Tune, facts: &Facts, folder: &Path) -> Result<Chosen, Fai
     if chosen.settings.len() > most {
         let message =
             format!("{} settings are more than a screening can hold, {most}", chosen.settings.len());
-        return Err(Failed::usage(message)
+        return Err(CliError::usage(message)
             .hint("name those that matter with --only, or leave some out with --without"));
     }
     Ok(chosen)
 }
 
-fn something_to_try(chosen: &Chosen) -> Result<(), Failed> {
+fn something_to_try(chosen: &Chosen) -> Result<(), CliError> {
     if chosen.settings.is_empty() {
         let hint = "--list says why; --try names a setting of your own";
-        return Err(Failed::usage("there is nothing to try").hint(hint));
+        return Err(CliError::usage("there is nothing to try").hint(hint));
     }
     Ok(())
 }
@@ -249,7 +252,7 @@ fn list(chosen: &Chosen) -> anyhow::Result<u8> {
 }
 
 /// A tuning in progress.
-struct Work<'a> {
+struct TuneRun<'a> {
     args: &'a TuneArgs,
     base: Base,
     keep: Vec<Keep>,
@@ -266,10 +269,10 @@ struct Work<'a> {
 }
 
 /// The record of a step's experiment, and whether it could be run.
-type Ran = (Record, Result<(), LabError>);
+type StepRun = (Record, Result<(), LabError>);
 
-impl Work<'_> {
-    fn carry(mut self, mut facts: Facts) -> anyhow::Result<u8> {
+impl TuneRun<'_> {
+    fn carry(mut self, mut facts: ServiceFacts) -> anyhow::Result<u8> {
         let service = &self.base.plan.variants[0].entry;
         for (name, text) in [
             (tune::SERVER_FILE, tune::SERVER_SCRIPT.to_owned()),
@@ -288,7 +291,7 @@ impl Work<'_> {
         let chosen = chosen(&self.base.plan.tune, &facts, &self.folder)?;
         something_to_try(&chosen)?;
         let shares = self.args.asked.cpus.is_none() && shares_cores(&chosen.settings, &facts);
-        let spec = Spec {
+        let spec = TuneSpec {
             settings: chosen.settings.clone(),
             metric: self.base.plan.design.metric,
             margin: self.base.plan.design.margin,
@@ -333,7 +336,7 @@ impl Work<'_> {
     fn step_alone(&mut self) -> anyhow::Result<Record> {
         print::tell!("records: {}", records::typed(&self.folder).display());
         print::tell!("the service as it is: does it work, how long does it warm up?");
-        let step = Step {
+        let step = TuneStep {
             purpose: Purpose::Baseline,
             rows: vec![Vec::new()],
             blocks: 1,
@@ -345,9 +348,9 @@ impl Work<'_> {
             self.experiment(&step, &[], "as-it-is", |plan| plan.design.drop_disturbed = false)?;
         result.map_err(run::failed)?;
         if let Some(finding) = invalid(&analysis::conclude(&record)) {
-            let mark = model::Code::mark(&finding.check).unwrap_or_default();
+            let mark = model::FindingCode::mark(&finding.check).unwrap_or_default();
             let message = format!("the service as it is: {mark} {}", finding.evidence);
-            return Err(Failed::new(exit::VOID, message).hint(finding.remedy.to_string()).into());
+            return Err(CliError::new(exit::VOID, message).hint(finding.remedy.to_string()).into());
         }
         self.before = Some(record.clone());
         Ok(record)
@@ -371,7 +374,13 @@ impl Work<'_> {
         run::ready(course, self.stop.clone())
     }
 
-    fn step(&mut self, step: &Step, tuning: &Tuning, times: Times, shares: bool) -> anyhow::Result<Ran> {
+    fn step(
+        &mut self,
+        step: &TuneStep,
+        tuning: &Tuning,
+        times: Times,
+        shares: bool,
+    ) -> anyhow::Result<StepRun> {
         let settings = &tuning.spec.settings;
         let (name, told) = words(step, settings);
         let left_s = self.args.budget.as_secs_f64() - self.began.elapsed().as_secs_f64();
@@ -392,7 +401,7 @@ impl Work<'_> {
             match step.rate_per_s.zip(latency) {
                 // Slices are then as long as the quantile requires.
                 Some((rate, metric)) => {
-                    (plan.design.metric, plan.design.rate) = (metric, Some(Rate::PerSecond(rate)));
+                    (plan.design.metric, plan.design.rate) = (metric, Some(PlannedRate::PerSecond(rate)));
                     for variant in &mut plan.variants {
                         variant.load.connections = variant.load.connections.max(capacity::CONNECTIONS);
                     }
@@ -406,11 +415,11 @@ impl Work<'_> {
 
     fn experiment(
         &mut self,
-        step: &Step,
+        step: &TuneStep,
         settings: &[Setting],
         name: &str,
         adjust: impl FnOnce(&mut Plan),
-    ) -> anyhow::Result<Ran> {
+    ) -> anyhow::Result<StepRun> {
         let (text, names) =
             tune::experiment(&self.base.text, &self.base.plan.variants[0], settings, &step.rows);
         let mut plan = plan::parse(&text, &self.base.directory).map_err(|problems| {
@@ -445,11 +454,11 @@ impl Work<'_> {
     ///
     /// # Errors
     /// If nothing more can be measured: the record cannot be written, or the load generator does not work.
-    fn outcome(&self, step: &Step, ran: anyhow::Result<Ran>) -> anyhow::Result<Outcome> {
+    fn outcome(&self, step: &TuneStep, ran: anyhow::Result<StepRun>) -> anyhow::Result<StepOutcome> {
         let (record, result) = match ran {
             // A missing program or an unreadable file: the tuning continues without this setting.
             Err(error) if matches!(step.purpose, Purpose::Smoke(_)) => {
-                return Ok(Outcome::Failed(format!("{error:#}")));
+                return Ok(StepOutcome::Failed(format!("{error:#}")));
             }
             ran => ran?,
         };
@@ -457,23 +466,23 @@ impl Work<'_> {
             Ok(()) => {}
             Err(LabError::Service(what)) => {
                 return Ok(match not_started(&record) {
-                    Some(row) => Outcome::NotStarted(row, what),
-                    None => Outcome::Failed(what),
+                    Some(row) => StepOutcome::NotStarted(row, what),
+                    None => StepOutcome::Failed(what),
                 });
             }
             Err(error) => return Err(run::failed(error).into()),
         }
         let conclusion = analysis::conclude(&record);
         if step.confirms() {
-            return Ok(Outcome::Confirmed(tune::confirmed(&conclusion)));
+            return Ok(StepOutcome::Confirmed(tune::confirmed(&conclusion)));
         }
         if matches!(step.purpose, Purpose::Smoke(_))
             && let Some(why) = self.spoilt(&record, &conclusion)
         {
-            return Ok(Outcome::Failed(why));
+            return Ok(StepOutcome::Failed(why));
         }
         let block_s = record.complete_blocks().last().and_then(|block| block.seconds);
-        Ok(Outcome::Measured(tune::figures(&record, &conclusion), block_s.unwrap_or(step.seconds)))
+        Ok(StepOutcome::Measured(tune::figures(&record, &conclusion), block_s.unwrap_or(step.seconds)))
     }
 
     /// Why a setting alone cannot be combined with others.
@@ -544,7 +553,7 @@ impl Work<'_> {
 }
 
 /// Name and description of a step's record.
-fn words(step: &Step, settings: &[Setting]) -> (String, String) {
+fn words(step: &TuneStep, settings: &[Setting]) -> (String, String) {
     let (rows, blocks, at) = (step.rows.len(), step.blocks, rate(step.rate_per_s.unwrap_or_default()));
     match step.purpose {
         Purpose::Baseline => ("as-it-is".to_owned(), "the service as it is".to_owned()),
@@ -588,14 +597,14 @@ fn not_started(record: &Record) -> Option<usize> {
     block.order.get(block.trials.len()).copied()
 }
 
-fn too_short(short: &tune::TooShort) -> Failed {
+fn too_short(short: &tune::TooShort) -> CliError {
     let minutes = (short.needed_s / 60.0).ceil();
-    Failed::usage(short).hint(format!("--budget {minutes}m, or fewer settings with --only and --without"))
+    CliError::usage(short).hint(format!("--budget {minutes}m, or fewer settings with --only and --without"))
 }
 
 /// Whether numbers of processes are tried with too few processors to reserve some for the generator.
-fn shares_cores(settings: &[Setting], facts: &Facts) -> bool {
+fn shares_cores(settings: &[Setting], facts: &ServiceFacts) -> bool {
     let mut changes = settings.iter().flat_map(|setting| &setting.levels).flat_map(|level| &level.changes);
     facts.cores <= SHARED_CORES_MAX
-        && changes.any(|change| matches!(change, Change::Cluster(_) | Change::Nginx(_)))
+        && changes.any(|change| matches!(change, SettingChange::Cluster(_) | SettingChange::Nginx(_)))
 }

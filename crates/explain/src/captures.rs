@@ -13,7 +13,8 @@ use crate::cut::{ThreadTrees, native_threads};
 use crate::doubt::{DoubtKind, Note};
 use crate::explanation::mean;
 use crate::{
-    CpuProfile, Cut, HeapProfile, Naming, NativeProfile, ReadError, Tree, Window, cpu_tree, heap_tree,
+    CpuProfile, Cut, HeapProfile, Naming, NativeProfile, ProfileReadError, TimeWindow, Tree, cpu_tree,
+    heap_tree,
 };
 
 /// Resource use of a service in a window, by the kernel's accounting.
@@ -26,18 +27,18 @@ pub(crate) struct Use {
 }
 
 #[derive(Debug)]
-pub(crate) struct Captures<'a> {
+pub(crate) struct CaptureReader<'a> {
     captures: BTreeMap<(CaptureKind, usize, u32), &'a Capture>,
     pub record: &'a Record,
 }
 
-impl<'a> Captures<'a> {
+impl<'a> CaptureReader<'a> {
     /// The captures of variants in the plan.
-    pub fn of(record: &'a Record) -> Captures<'a> {
+    pub fn of(record: &'a Record) -> CaptureReader<'a> {
         let known =
             record.captures.iter().filter(|capture| capture.variant < record.header.plan.variants.len());
         let keyed = known.map(|capture| ((capture.kind, capture.variant, capture.round), capture));
-        Captures { captures: keyed.collect(), record }
+        CaptureReader { captures: keyed.collect(), record }
     }
 
     pub fn get(&self, kind: CaptureKind, variant: usize, round: u32) -> Option<&'a Capture> {
@@ -137,7 +138,7 @@ pub(crate) fn busiest(service: &CapturedService) -> Option<&NodeCounters> {
 /// [`Waiting`](crate::Waiting). `None` if nothing was counted.
 pub fn loop_delay_us(record: &Record, variant: usize) -> Option<(f64, f64)> {
     let entry = &record.header.plan.variants.get(variant)?.entry;
-    let captures = Captures::of(record);
+    let captures = CaptureReader::of(record);
     let of_rounds = |delay_ns: fn(&NodeCounters) -> u64| {
         mean(
             captures
@@ -150,7 +151,7 @@ pub fn loop_delay_us(record: &Record, variant: usize) -> Option<(f64, f64)> {
 
 /// Access to files of the record and of the services. All may be missing, for example on another machine.
 /// Names are then less precise, and figures are the same.
-pub trait Source {
+pub trait CaptureFiles {
     /// Reads a file of the record, by its path relative to it.
     ///
     /// # Errors
@@ -172,12 +173,12 @@ pub trait Source {
 }
 
 /// An empty source.
-impl Source for () {}
+impl CaptureFiles for () {}
 
 /// Provides profiles. Errors are notes with complete texts.
 pub(crate) trait Profiles {
     /// A CPU profile within a window in nanoseconds of CLOCK_MONOTONIC.
-    fn cpu(&self, file: &ProfileFile, window: Window, directory: &str) -> Result<Cut, Note>;
+    fn cpu(&self, file: &ProfileFile, window: TimeWindow, directory: &str) -> Result<Cut, Note>;
 
     fn native(&self, file: &ProfileFile, directory: &str) -> Result<ThreadTrees, Note>;
 
@@ -186,20 +187,20 @@ pub(crate) trait Profiles {
 }
 
 /// The profiles of a source.
-pub(crate) struct Opened<'a>(pub &'a dyn Source);
+pub(crate) struct OpenedProfiles<'a>(pub &'a dyn CaptureFiles);
 
-impl Opened<'_> {
+impl OpenedProfiles<'_> {
     /// Reads a profile of the record. Returns `otherwise` as a doubt if it is missing or unusable.
     fn read<T>(
         &self,
         file: &ProfileFile,
-        read: fn(&[u8]) -> Result<T, ReadError>,
+        read: fn(&[u8]) -> Result<T, ProfileReadError>,
         otherwise: DoubtKind,
     ) -> Result<T, Note> {
         let bytes = self.0.file(&file.path).map_err(|problem| Note::new(otherwise, problem))?;
         read(&bytes).map_err(|error| {
             let doubt = match error {
-                ReadError::CutOff { .. } => DoubtKind::ProfileCutOff,
+                ProfileReadError::CutOff { .. } => DoubtKind::ProfileCutOff,
                 _ => otherwise,
             };
             Note::new(doubt, format!("{}: {error}", file.path))
@@ -207,8 +208,8 @@ impl Opened<'_> {
     }
 }
 
-impl Profiles for Opened<'_> {
-    fn cpu(&self, file: &ProfileFile, window: Window, directory: &str) -> Result<Cut, Note> {
+impl Profiles for OpenedProfiles<'_> {
+    fn cpu(&self, file: &ProfileFile, window: TimeWindow, directory: &str) -> Result<Cut, Note> {
         let profile = self.read(file, CpuProfile::read, DoubtKind::WorkerUnprofiled)?;
         Ok(cpu_tree(&profile, Some(window), &Naming { directory, source: self.0 }))
     }

@@ -18,8 +18,8 @@ use model::quantity::{micros, share};
 
 use crate::comparison::is_sound;
 use crate::label::{has_part, shown};
-use crate::{Change, Comparison, Frame, Kind, Subject, Tree};
-use topic::Found;
+use crate::{CodeKind, CostChange, CostComparison, ExplainedService, Frame, Tree};
+use topic::TopicCost;
 
 mod topic;
 
@@ -35,8 +35,8 @@ pub const PROPOSED_SHARE_MIN: f64 = 0.05;
 
 /// The input of a story.
 #[derive(Debug)]
-pub(crate) struct Case<'a> {
-    pub of: &'a Comparison,
+pub(crate) struct CauseInput<'a> {
+    pub of: &'a CostComparison,
     /// Costs per request of both variants.
     pub trees: (&'a Tree, &'a Tree),
     /// Seen ÷ counted by the kernel, for both. Not a number if it counted nothing.
@@ -48,12 +48,12 @@ pub(crate) struct Case<'a> {
 }
 
 /// The share of the difference that a cause accounts for, and its text.
-type Cause = (f64, String);
+type CostCause = (f64, String);
 
 /// A topic that may be a cause: its own functions, whether the packages they call are part of it, and its
 /// text. The text is made from the entry function, the cost of the topic in the more expensive variant, and
 /// its figures.
-type Topic = (fn(&Frame) -> bool, bool, fn(&Frame, &Found, String) -> Option<String>);
+type Topic = (fn(&Frame) -> bool, bool, fn(&Frame, &TopicCost, String) -> Option<String>);
 
 const TOPICS: [Topic; 6] = [
     (topic::sync_crypto, true, crypto),
@@ -66,7 +66,7 @@ const TOPICS: [Topic; 6] = [
 ];
 
 /// The story. `None` if nothing is clear.
-pub(crate) fn story(case: &Case<'_>) -> Option<String> {
+pub(crate) fn story(case: &CauseInput<'_>) -> Option<String> {
     if let Some(text) = moved_crypto(case) {
         return Some(text);
     }
@@ -84,7 +84,7 @@ pub(crate) fn story(case: &Case<'_>) -> Option<String> {
 }
 
 /// Costs that a service could reduce by changing its code, with their place, most expensive first.
-pub fn proposals(subject: &Subject) -> Vec<String> {
+pub fn proposals(subject: &ExplainedService) -> Vec<String> {
     let all = subject.share_of(|_| true).0;
     let found = TOPICS.iter().filter_map(|(own, with_packages, text)| {
         let found = topic::find(&subject.tree, *own, *with_packages);
@@ -98,9 +98,9 @@ pub fn proposals(subject: &Subject) -> Vec<String> {
     found.into_iter().map(|(_, text)| text).collect()
 }
 
-impl Case<'_> {
+impl CauseInput<'_> {
     /// The parts of a topic in both variants.
-    fn both(&self, own: fn(&Frame) -> bool, with_packages: bool) -> (Found, Found) {
+    fn both(&self, own: fn(&Frame) -> bool, with_packages: bool) -> (TopicCost, TopicCost) {
         (topic::find(self.trees.0, own, with_packages), topic::find(self.trees.1, own, with_packages))
     }
 
@@ -111,13 +111,18 @@ impl Case<'_> {
     }
 
     /// Cost of a kind of code in both variants.
-    fn kind(&self, kind: Kind) -> (f64, f64) {
+    fn kind(&self, kind: CodeKind) -> (f64, f64) {
         let change = self.of.kinds.iter().find(|change| change.what == kind);
         change.map_or((0.0, 0.0), |change| (change.baseline, change.variant))
     }
 
     /// A cause with these costs in both variants, if it accounts for enough of the difference.
-    fn cause(&self, before: f64, after: f64, text: impl FnOnce(String) -> Option<String>) -> Option<Cause> {
+    fn cause(
+        &self,
+        before: f64,
+        after: f64,
+        text: impl FnOnce(String) -> Option<String>,
+    ) -> Option<CostCause> {
         let share = self.share(before, after);
         let text = (share >= CAUSE_SHARE_MIN).then(|| text(self.figures(before, after)))??;
         Some((share, text))
@@ -137,16 +142,16 @@ impl Case<'_> {
 }
 
 /// A single function that accounts for nearly all.
-fn largest_function(case: &Case<'_>) -> Option<String> {
-    let named = |change: &&Change<Frame>| {
+fn largest_function(case: &CauseInput<'_>) -> Option<String> {
+    let named = |change: &&CostChange<Frame>| {
         let javascript = change.what.kind.is_javascript();
-        let compiled = change.what.kind == Kind::Native && !change.what.function.starts_with('(');
+        let compiled = change.what.kind == CodeKind::Native && !change.what.function.starts_with('(');
         (javascript || compiled) && case.share(change.baseline, change.variant) >= FUNCTION_SHARE_MIN
     };
     let change = case.of.functions.iter().find(named)?;
     let whose = match (&change.what.package, change.what.kind) {
         (Some(_), _) => format!(" of {}", change.what.package_name().unwrap_or_default()),
-        (None, Kind::Application) => " of the service itself".into(),
+        (None, CodeKind::Application) => " of the service itself".into(),
         (None, kind) => format!(" ({})", kind.name()),
     };
     Some(format!(
@@ -156,13 +161,13 @@ fn largest_function(case: &Case<'_>) -> Option<String> {
     ))
 }
 
-fn more_expensive<'f>(before: &'f Found, after: &'f Found) -> &'f Found {
+fn more_expensive<'f>(before: &'f TopicCost, after: &'f TopicCost) -> &'f TopicCost {
     if after.us >= before.us { after } else { before }
 }
 
 /// `, called by check (users.js:31) for the handler (anonymous server.js:49)`. Empty if no code of the
 /// service calls it.
-fn called_by(found: &Found) -> String {
+fn called_by(found: &TopicCost) -> String {
     match found.caller() {
         Some((caller, handler)) if caller == handler => format!(", called by {}", caller.in_sentence()),
         Some((caller, handler)) => {
@@ -172,17 +177,17 @@ fn called_by(found: &Found) -> String {
     }
 }
 
-fn crypto(begin: &Frame, found: &Found, figures: String) -> Option<String> {
+fn crypto(begin: &Frame, found: &TopicCost, figures: String) -> Option<String> {
     let help = "a call that does not block does the same on the thread pool";
     blocking("Synchronous crypto on", begin, found, &figures, help)
 }
 
-fn sync_calls(begin: &Frame, found: &Found, figures: String) -> Option<String> {
+fn sync_calls(begin: &Frame, found: &TopicCost, figures: String) -> Option<String> {
     let help = "there is a call that does not block, or what it gives may be kept from the start";
     blocking("A call that blocks", begin, found, &figures, help)
 }
 
-fn blocking(what: &str, begin: &Frame, found: &Found, figures: &str, help: &str) -> Option<String> {
+fn blocking(what: &str, begin: &Frame, found: &TopicCost, figures: &str, help: &str) -> Option<String> {
     let (begin, called_by) = (begin.in_sentence(), called_by(found));
     Some(format!(
         "{what} the main thread: {begin}{called_by}, takes {figures}. The process serves no other request while it runs; {help}."
@@ -190,12 +195,12 @@ fn blocking(what: &str, begin: &Frame, found: &Found, figures: &str, help: &str)
 }
 
 /// Crypto that is on the main thread in one variant and on the thread pool in the other.
-fn moved_crypto(case: &Case<'_>) -> Option<String> {
+fn moved_crypto(case: &CauseInput<'_>) -> Option<String> {
     let (before, after) = case.both(topic::sync_crypto, true);
     let found = more_expensive(&before, &after);
     let (before, after) = (before.us, after.us);
     // The names of the pool's functions do not matter: it gains what the main thread loses.
-    let (pool_before, pool_after) = case.kind(Kind::ThreadPool);
+    let (pool_before, pool_after) = case.kind(CodeKind::ThreadPool);
     let (main, taken) = (after - before, pool_after - pool_before);
     // At most the smaller of all increases and all decreases may have moved.
     let changes = || case.of.functions.iter().map(|change| change.difference.value);
@@ -223,7 +228,7 @@ fn moved_crypto(case: &Case<'_>) -> Option<String> {
     ))
 }
 
-fn templates(_: &Frame, found: &Found, figures: String) -> Option<String> {
+fn templates(_: &Frame, found: &TopicCost, figures: String) -> Option<String> {
     let engine = found.begin(|frame| !topic::view_lookup(frame)).and_then(Frame::package_name);
     let called_by = called_by(found);
     Some(match engine {
@@ -239,12 +244,12 @@ fn templates(_: &Frame, found: &Found, figures: String) -> Option<String> {
 }
 
 /// Compression costs on the main thread or, for streams, on the pool. Both are counted.
-fn compression(case: &Case<'_>) -> Option<Cause> {
+fn compression(case: &CauseInput<'_>) -> Option<CostCause> {
     let (main_before, main_after) = case.both(topic::compression, false);
     if main_before.us + main_after.us <= 0.0 {
         return None;
     }
-    let with_pool = |tree: &Tree, main: &Found| {
+    let with_pool = |tree: &Tree, main: &TopicCost| {
         let (all, named) =
             topic::pool(tree, |function| has_part(COMPRESSING, &function.to_ascii_lowercase()));
         let rival = topic::find(tree, asks_for_crypto, false);
@@ -258,7 +263,7 @@ fn compression(case: &Case<'_>) -> Option<Cause> {
         true => (after, &main_after, case.trees.1, &case.codings.1),
         false => (before, &main_before, case.trees.0, &case.codings.0),
     };
-    let by = found.begin(|frame| frame.kind == Kind::Middleware).and_then(Frame::package_name);
+    let by = found.begin(|frame| frame.kind == CodeKind::Middleware).and_then(Frame::package_name);
     case.cause(before, after, |figures| {
         Some(format!(
             "Compressing responses{}{}: {figures}, {} of it on the thread pool{}. It saves bytes and costs CPU time, so whether it pays is \
@@ -274,7 +279,7 @@ fn compression(case: &Case<'_>) -> Option<Cause> {
 const COMPRESSING: &str = "brotli deflate inflate zlib zstd gzip longest_match crc32";
 
 fn asks_for_crypto(frame: &Frame) -> bool {
-    frame.kind == Kind::Core && frame.file.starts_with("node:internal/crypto/")
+    frame.kind == CodeKind::Core && frame.file.starts_with("node:internal/crypto/")
 }
 
 /// ` with Brotli`: from the responses, otherwise from function names.
@@ -303,7 +308,7 @@ fn level(tree: &Tree) -> Option<&'static str> {
     KNOWN.iter().find(|(part, _)| called(part)).map(|(_, text)| *text)
 }
 
-fn json(begin: &Frame, found: &Found, figures: String) -> Option<String> {
+fn json(begin: &Frame, found: &TopicCost, figures: String) -> Option<String> {
     Some(format!(
         "JSON: {}{}{}, takes {figures}. V8 shows JSON.stringify and JSON.parse as time of the function that calls them; what is \
          sent as it was last time need not be made again.",
@@ -313,7 +318,7 @@ fn json(begin: &Frame, found: &Found, figures: String) -> Option<String> {
     ))
 }
 
-fn logging(begin: &Frame, found: &Found, figures: String) -> Option<String> {
+fn logging(begin: &Frame, found: &TopicCost, figures: String) -> Option<String> {
     let (who, help) = match begin.package_name() {
         Some(package) => (package, "fewer lines, or a destination that gathers them, cost less"),
         None => (
@@ -324,15 +329,15 @@ fn logging(begin: &Frame, found: &Found, figures: String) -> Option<String> {
     Some(format!("Writing log lines: {who}{}, takes {figures}; {help}.", called_by(found)))
 }
 
-fn apm(begin: &Frame, _: &Found, figures: String) -> Option<String> {
+fn apm(begin: &Frame, _: &TopicCost, figures: String) -> Option<String> {
     let package = begin.package_name()?;
     Some(format!(
         "PM2's monitoring inside of the process ({package}) takes {figures}. `pm2 start --no-pmx` (`pmx = false`) goes without it."
     ))
 }
 
-fn garbage(case: &Case<'_>) -> Option<Cause> {
-    let (before, after) = case.kind(Kind::Gc);
+fn garbage(case: &CauseInput<'_>) -> Option<CostCause> {
+    let (before, after) = case.kind(CodeKind::Gc);
     case.cause(before, after, |figures| {
         Some(format!(
             "Garbage collection makes most of the difference: it takes {figures}. One variant makes more objects a request, or keeps more \

@@ -26,16 +26,16 @@ use model::quantity::{share, small_share};
 use crate::cost::{by_round, mean_tree};
 use crate::explanation::mean;
 use crate::tree::without_waiting;
-use crate::{Change, Comparison, Frame, Interval, Kind, Tax, Tree, Unit, merge};
+use crate::{CodeKind, CostChange, CostComparison, CostInterval, Frame, Tax, Tree, TreeUnit, merge};
 
 /// The cost of a request in each round, in microseconds or the unit of the trees.
 pub(crate) type Rounds = BTreeMap<u32, Tree>;
 
 /// The differences between two variants.
 #[derive(Debug)]
-pub(crate) struct Difference {
+pub(crate) struct CostDifference {
     /// The profiled comparison, without measured values and without a cause.
-    pub comparison: Comparison,
+    pub comparison: CostComparison,
     /// Means of both sides.
     pub baseline: Tree,
     pub variant: Tree,
@@ -46,7 +46,7 @@ pub(crate) struct Difference {
 /// Merges a service's tree into a variant's. `named` is the service's name to be added to files.
 pub(crate) fn add(rounds: &mut Rounds, round: u32, tree: &Tree, named: Option<&str>) {
     let mut tree = tree.clone();
-    let own = |frame: &&mut Frame| frame.kind == Kind::Application && !frame.file.is_empty();
+    let own = |frame: &&mut Frame| frame.kind == CodeKind::Application && !frame.file.is_empty();
     if let Some(service) = named {
         for frame in tree.frames.iter_mut().filter(own) {
             frame.file = format!("{service}: {}", frame.file);
@@ -58,14 +58,14 @@ pub(crate) fn add(rounds: &mut Rounds, round: u32, tree: &Tree, named: Option<&s
 
 /// Compares two trees without a record, in any unit such as milliseconds. There is no measurement, so nothing
 /// is reconciled and no cause is reported.
-pub fn compare_trees(baseline: (&str, &Tree), variant: (&str, &Tree)) -> Comparison {
+pub fn compare_trees(baseline: (&str, &Tree), variant: (&str, &Tree)) -> CostComparison {
     let rounds = |tree: &Tree| Rounds::from([(1, without_waiting(tree))]);
     difference((baseline.0, &rounds(baseline.1)), (variant.0, &rounds(variant.1))).comparison
 }
 
 /// The differences between two variants with these names, over common rounds. If there are none, between the
 /// means of all rounds.
-pub(crate) fn difference(baseline: (&str, &Rounds), variant: (&str, &Rounds)) -> Difference {
+pub(crate) fn difference(baseline: (&str, &Rounds), variant: (&str, &Rounds)) -> CostDifference {
     let common: Vec<u32> = baseline.1.keys().copied().filter(|round| variant.1.contains_key(round)).collect();
     let trees = |of: &Rounds| match common.is_empty() {
         true => vec![mean_tree(of.values())],
@@ -79,8 +79,8 @@ pub(crate) fn difference(baseline: (&str, &Rounds), variant: (&str, &Rounds)) ->
     let mut was: BTreeMap<Frame, Frame> = moved.into_iter().map(|(from, to)| (to, from)).collect();
     functions.iter_mut().for_each(|change| change.was = was.remove(&change.what));
     let total = changes(&before, &after, |_| Some(()));
-    let total = total.first().map_or(Interval::exactly(0.0), |change| change.difference);
-    let comparison = Comparison {
+    let total = total.first().map_or(CostInterval::exactly(0.0), |change| change.difference);
+    let comparison = CostComparison {
         baseline: baseline.0.into(),
         variant: variant.0.into(),
         measured_us: total,
@@ -94,7 +94,7 @@ pub(crate) fn difference(baseline: (&str, &Rounds), variant: (&str, &Rounds)) ->
         story: None,
         waiting: None,
     };
-    Difference { comparison, baseline: mean_before, variant: mean_after, common: common.len() }
+    CostDifference { comparison, baseline: mean_before, variant: mean_after, common: common.len() }
 }
 
 /// The union of both sides' keys, largest change first.
@@ -102,15 +102,15 @@ fn changes<K: Ord + Clone>(
     before: &[Tree],
     after: &[Tree],
     key: impl Fn(&Frame) -> Option<K>,
-) -> Vec<Change<K>> {
+) -> Vec<CostChange<K>> {
     let both: Vec<BTreeMap<K, f64>> = before.iter().chain(after).map(|tree| tree.sums(&key)).collect();
     let change = |(what, values): (K, Vec<f64>)| {
         let (before, after) = values.split_at(before.len());
-        let difference = Interval::over(before.iter().zip(after).map(|(before, after)| after - before));
+        let difference = CostInterval::over(before.iter().zip(after).map(|(before, after)| after - before));
         let [baseline, variant] = [before, after].map(|side| mean(side.iter().copied()).unwrap_or(0.0));
-        Change { what, was: None, baseline, variant, difference }
+        CostChange { what, was: None, baseline, variant, difference }
     };
-    let mut changes: Vec<Change<K>> = by_round(&both).into_iter().map(change).collect();
+    let mut changes: Vec<CostChange<K>> = by_round(&both).into_iter().map(change).collect();
     changes.sort_by(|one, other| other.difference.value.abs().total_cmp(&one.difference.value.abs()));
     changes
 }
@@ -119,22 +119,23 @@ fn changes<K: Ord + Clone>(
 const NAME_CHARS_MIN: usize = 3;
 
 /// The identity of a moved function: its service if files carry it, its package, its kind of code, its name.
-type Known<'a> = (Option<&'a str>, Option<&'a str>, Kind, &'a str);
+type FunctionKey<'a> = (Option<&'a str>, Option<&'a str>, CodeKind, &'a str);
 
 /// Functions of the baseline at another place in the variant, each with its function there.
 pub(crate) fn moved(baseline: &Tree, variant: &Tree) -> BTreeMap<Frame, Frame> {
     let (before, after) = (by_name(baseline), by_name(variant));
-    let pair =
-        |(known, frames): (&Known<'_>, &Vec<&Frame>)| match (frames.as_slice(), after.get(known)?.as_slice())
-        {
-            ([from], [to]) if from != to => Some(((*from).clone(), (*to).clone())),
-            _ => None,
-        };
+    let pair = |(known, frames): (&FunctionKey<'_>, &Vec<&Frame>)| match (
+        frames.as_slice(),
+        after.get(known)?.as_slice(),
+    ) {
+        ([from], [to]) if from != to => Some(((*from).clone(), (*to).clone())),
+        _ => None,
+    };
     before.iter().filter_map(pair).collect()
 }
 
-fn by_name(tree: &Tree) -> BTreeMap<Known<'_>, Vec<&Frame>> {
-    let mut frames: BTreeMap<Known<'_>, Vec<&Frame>> = BTreeMap::new();
+fn by_name(tree: &Tree) -> BTreeMap<FunctionKey<'_>, Vec<&Frame>> {
+    let mut frames: BTreeMap<FunctionKey<'_>, Vec<&Frame>> = BTreeMap::new();
     for frame in tree.frames.iter().filter(|frame| is_named(frame)) {
         frames.entry(known(frame)).or_default().push(frame);
     }
@@ -146,10 +147,13 @@ fn is_named(frame: &Frame) -> bool {
     !frame.file.is_empty() && !name.starts_with('(') && name.chars().nth(NAME_CHARS_MIN - 1).is_some()
 }
 
-fn known(frame: &Frame) -> Known<'_> {
+fn known(frame: &Frame) -> FunctionKey<'_> {
     // As [`add`] prefixes the service's own files.
-    let service =
-        frame.file.split_once(": ").map(|(service, _)| service).filter(|_| frame.kind == Kind::Application);
+    let service = frame
+        .file
+        .split_once(": ")
+        .map(|(service, _)| service)
+        .filter(|_| frame.kind == CodeKind::Application);
     (service, frame.package.as_ref().map(|package| package.name.as_str()), frame.kind, &frame.function)
 }
 
@@ -168,7 +172,11 @@ pub(crate) fn is_sound(part: f64) -> bool {
 }
 
 /// Profiled ÷ measured, if there is a difference, and a sentence about it. `None` means not measured.
-pub(crate) fn reconcile(measured: Option<&Interval>, profiled: f64, taxes: &[Tax]) -> (Option<f64>, String) {
+pub(crate) fn reconcile(
+    measured: Option<&CostInterval>,
+    profiled: f64,
+    taxes: &[Tax],
+) -> (Option<f64>, String) {
     let (part, mut line) = sentence(measured, profiled);
     let most = taxes.iter().map(|tax| tax.cpu_ratio.value - 1.0).fold(0.0, f64::max);
     if most > TAX_TOLD {
@@ -177,14 +185,14 @@ pub(crate) fn reconcile(measured: Option<&Interval>, profiled: f64, taxes: &[Tax
     (part, line)
 }
 
-fn sentence(measured: Option<&Interval>, profiled: f64) -> (Option<f64>, String) {
-    let us = |value: f64| Unit::MicrosPerRequest.difference(&Interval::exactly(value)).0;
+fn sentence(measured: Option<&CostInterval>, profiled: f64) -> (Option<f64>, String) {
+    let us = |value: f64| TreeUnit::MicrosPerRequest.difference(&CostInterval::exactly(value)).0;
     let Some(measured) = measured.filter(|measured| measured.is_finite()) else {
         let line = "the comparison has no figure of CPU time per request, so that nothing tells how much the profiles explain";
         return (None, line.to_owned());
     };
     if !measured.excludes_zero() {
-        let (value, ends) = Unit::MicrosPerRequest.difference(measured);
+        let (value, ends) = TreeUnit::MicrosPerRequest.difference(measured);
         let ends = ends.map(|ends| format!(", {ends}")).unwrap_or_default();
         return (None, format!("no difference in CPU time per request to explain ({value}{ends})"));
     }
@@ -212,11 +220,11 @@ mod tests {
     use super::*;
     use crate::{Package, tree};
 
-    fn compared(before: &Rounds, after: &Rounds) -> Difference {
+    fn compared(before: &Rounds, after: &Rounds) -> CostDifference {
         difference(("before", before), ("after", after))
     }
 
-    fn side(rounds: &[&[(&str, Kind, f64)]]) -> Rounds {
+    fn side(rounds: &[&[(&str, CodeKind, f64)]]) -> Rounds {
         let mut side = Rounds::new();
         for (round, parts) in (1..).zip(rounds) {
             for (name, kind, us) in *parts {
@@ -228,7 +236,7 @@ mod tests {
 
     #[test]
     fn what_vanished_stays_and_rounds_are_pairs() {
-        use Kind::{Application, Core};
+        use CodeKind::{Application, Core};
         let before = side(&[
             &[("gone", Application, 10.0), ("both", Core, 50.0)],
             &[("gone", Application, 12.0), ("both", Core, 70.0)],
@@ -245,11 +253,11 @@ mod tests {
     }
 
     fn at(function: &str, place: (&str, u32), version: Option<&str>, us: f64) -> Tree {
-        let mut tree = tree::root(function, Kind::Application, us);
+        let mut tree = tree::root(function, CodeKind::Application, us);
         let frame = &mut tree.frames[0];
         (frame.file, frame.line) = (place.0.into(), place.1);
         if let Some(version) = version {
-            frame.kind = Kind::Middleware;
+            frame.kind = CodeKind::Middleware;
             frame.package = Some(Package { name: "kept".into(), version: Some(version.into()) });
         }
         tree
@@ -271,7 +279,7 @@ mod tests {
         add(&mut before, 1, &at("send", ("index.js", 7), Some("1.0.0"), 5.0), None);
         add(&mut after, 1, &at("send", ("index.js", 7), Some("2.0.0"), 4.0), None);
         let found = compared(&before, &after).comparison;
-        let of = |name: &str| -> Vec<&Change<Frame>> {
+        let of = |name: &str| -> Vec<&CostChange<Frame>> {
             found.functions.iter().filter(|change| change.what.function.starts_with(name)).collect()
         };
         let [check] = of("check")[..] else { panic!("listed twice: {:?}", of("check")) };
@@ -287,18 +295,18 @@ mod tests {
 
     #[test]
     fn without_a_common_round_there_is_no_interval() {
-        let before = side(&[&[("f", Kind::Core, 10.0)]]);
+        let before = side(&[&[("f", CodeKind::Core, 10.0)]]);
         let mut after = Rounds::new();
-        add(&mut after, 9, &tree::root("f", Kind::Core, 14.0), None);
+        add(&mut after, 9, &tree::root("f", CodeKind::Core, 14.0), None);
         let found = compared(&before, &after);
         assert_eq!(found.common, 0);
-        assert_eq!(found.comparison.profiled_us, Interval::exactly(4.0));
+        assert_eq!(found.comparison.profiled_us, CostInterval::exactly(4.0));
         assert_eq!(compared(&Rounds::new(), &Rounds::new()).comparison.profiled_us.value, 0.0);
     }
 
     #[test]
     fn files_of_one_service_are_not_those_of_another() {
-        let mut frame = tree::root("handler", Kind::Application, 1.0);
+        let mut frame = tree::root("handler", CodeKind::Application, 1.0);
         frame.frames[0].file = "server.js".into();
         let mut side = Rounds::new();
         add(&mut side, 1, &frame, Some("api"));
@@ -311,11 +319,11 @@ mod tests {
     #[test]
     fn a_share_within_the_limits_is_told_and_one_beyond_says_why_no_cause_is() {
         let tax = |ratio: f64| Tax {
-            cpu_ratio: Interval::exactly(ratio),
-            throughput_ratio: Interval::exactly(1.0),
+            cpu_ratio: CostInterval::exactly(ratio),
+            throughput_ratio: CostInterval::exactly(1.0),
         };
         let told = |profiled: f64, ends: Option<(f64, f64)>, most: f64| {
-            let measured = ends.map(|(low, high)| Interval { value: (low + high) / 2.0, low, high });
+            let measured = ends.map(|(low, high)| CostInterval { value: (low + high) / 2.0, low, high });
             reconcile(measured.as_ref(), profiled, &[tax(1.04), tax(most)])
         };
         let hundred = (90.0, 110.0);

@@ -19,7 +19,10 @@ use std::collections::BTreeMap;
 use crate::captures::Use;
 use crate::explanation::mean;
 use crate::observed::{Observed, ProcessTree};
-use crate::{Cost, Frame, FunctionValue, Interval, LineCost, Row, Subject, Tax, Tree, merge, tree};
+use crate::{
+    Cost, CostInterval, ExplainedService, Frame, FunctionCost, FunctionValue, LineCost, Tax, Tree, merge,
+    tree,
+};
 
 /// Maximum number of lines shown per function.
 const LINES_MAX: usize = 5;
@@ -38,17 +41,17 @@ pub(crate) fn mean_tree<'t>(rounds: impl ExactSizeIterator<Item = &'t Tree>) -> 
     merge(&rounds.map(|tree| (tree, weight)).collect::<Vec<_>>())
 }
 
-impl Subject {
+impl ExplainedService {
     /// Aggregates trees, one per round. With observations, adds the spread between workers. Other fields stay
     /// empty.
-    pub(crate) fn over(rounds: &[Tree], observed: &[Observed]) -> Subject {
+    pub(crate) fn over(rounds: &[Tree], observed: &[Observed]) -> ExplainedService {
         let tree = mean_tree(rounds.iter());
-        Subject {
+        ExplainedService {
             variant: String::new(),
             service: String::new(),
             requests: 0,
-            cpu_us: Interval::exactly(tree.total()),
-            tax: Tax { cpu_ratio: Interval::exactly(1.0), throughput_ratio: Interval::exactly(1.0) },
+            cpu_us: CostInterval::exactly(tree.total()),
+            tax: Tax { cpu_ratio: CostInterval::exactly(1.0), throughput_ratio: CostInterval::exactly(1.0) },
             kinds: costs(rounds, |frame| Some(frame.kind)),
             packages: costs(rounds, Frame::package_name),
             functions: rows(&tree, rounds, observed),
@@ -64,7 +67,7 @@ impl Subject {
 pub(crate) fn tax(with: &BTreeMap<u32, Use>, without: &BTreeMap<u32, Use>) -> Tax {
     let ratios = |of: fn(&Use) -> f64| {
         let both = with.iter().filter_map(|(round, with)| Some((of(with), of(without.get(round)?))));
-        Interval::over(both.filter(|(_, without)| *without > 0.0).map(|(with, without)| with / without))
+        CostInterval::over(both.filter(|(_, without)| *without > 0.0).map(|(with, without)| with / without))
     };
     Tax { cpu_ratio: ratios(|used| used.cpu_us), throughput_ratio: ratios(|used| used.per_s) }
 }
@@ -84,20 +87,20 @@ fn costs<K: Ord + Clone>(rounds: &[Tree], key: impl Fn(&Frame) -> Option<K>) -> 
     let sums: Vec<BTreeMap<K, f64>> = rounds.iter().map(|tree| tree.sums(&key)).collect();
     let values = by_round(&sums).into_iter();
     let mut costs: Vec<Cost<K>> =
-        values.map(|(what, values)| Cost { what, us: Interval::over(values) }).collect();
+        values.map(|(what, values)| Cost { what, us: CostInterval::over(values) }).collect();
     costs.sort_by(|one, other| other.us.value.total_cmp(&one.us.value));
     costs
 }
 
-fn rows(tree: &Tree, rounds: &[Tree], observed: &[Observed]) -> Vec<Row> {
+fn rows(tree: &Tree, rounds: &[Tree], observed: &[Observed]) -> Vec<FunctionCost> {
     let sums: Vec<BTreeMap<Frame, f64>> =
         rounds.iter().map(|tree| tree.sums(|frame| Some(frame.clone()))).collect();
     let self_us = by_round(&sums);
     let spreads = spreads(observed);
     let row = |function: FunctionValue| {
         let frame = &tree.frames[function.frame];
-        let self_us = Interval::over(self_us.get(frame).into_iter().flatten().copied());
-        Row {
+        let self_us = CostInterval::over(self_us.get(frame).into_iter().flatten().copied());
+        FunctionCost {
             frame: frame.clone(),
             self_us,
             total_us: function.total,
@@ -105,7 +108,7 @@ fn rows(tree: &Tree, rounds: &[Tree], observed: &[Observed]) -> Vec<Row> {
             lines: most_expensive(&function.lines),
         }
     };
-    let mut rows: Vec<Row> = tree.functions().into_iter().map(row).collect();
+    let mut rows: Vec<FunctionCost> = tree.functions().into_iter().map(row).collect();
     rows.sort_by(|one, other| {
         other.self_us.value.total_cmp(&one.self_us.value).then(other.total_us.total_cmp(&one.total_us))
     });

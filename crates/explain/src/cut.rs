@@ -36,7 +36,7 @@ use crate::read::{
 };
 use crate::thread;
 use crate::tree::{Builder, together};
-use crate::{CpuProfile, Frame, HeapProfile, Kind, Naming, NativeProfile, Tree};
+use crate::{CodeKind, CpuProfile, Frame, HeapProfile, Naming, NativeProfile, Tree};
 
 /// Maximum length of an interval in usual intervals.
 pub const GAP_INTERVALS: i64 = 3;
@@ -52,7 +52,7 @@ const USUAL_SAMPLES_MIN: usize = 20;
 
 /// A span of time, CLOCK_MONOTONIC in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct TimeWindow {
     /// Start.
     pub start_ns: u64,
     /// End.
@@ -76,7 +76,7 @@ pub struct Cut {
 }
 
 /// Cuts a profile to a window. Without a window, takes all of it.
-pub fn cpu_tree(profile: &CpuProfile, window: Option<Window>, naming: &Naming<'_>) -> Cut {
+pub fn cpu_tree(profile: &CpuProfile, window: Option<TimeWindow>, naming: &Naming<'_>) -> Cut {
     let spent = Spent::within(profile, window);
     let mut namer = Namer::of(naming, profile.calls.functions.iter());
     let (mut made, places) = grow(&profile.calls, &spent.self_ns, &mut namer);
@@ -192,7 +192,7 @@ struct Spent {
 }
 
 impl Spent {
-    fn within(profile: &CpuProfile, window: Option<Window>) -> Self {
+    fn within(profile: &CpuProfile, window: Option<TimeWindow>) -> Self {
         let nodes = profile.calls.nodes.len();
         let (self_ns, whole, inside) = (vec![0.0; nodes], vec![0; nodes], vec![0; nodes]);
         let mut spent = Self { self_ns, whole, inside, ..Self::default() };
@@ -314,7 +314,7 @@ fn add(made: &mut Builder, profile: &NativeProfile, stack: &NativeStack, frames:
     }
     for (native, frame) in of_stack {
         about = about.or_else(|| thread::of_function(&native.name, &native.module));
-        let kind = if frame.kind == Kind::Native { about.unwrap_or(frame.kind) } else { frame.kind };
+        let kind = if frame.kind == CodeKind::Native { about.unwrap_or(frame.kind) } else { frame.kind };
         place = go(place, &Frame { kind, ..frame.clone() });
     }
     let nowhere = || compiled(&NativeFrame { name: String::new(), module: String::new() });
@@ -324,7 +324,7 @@ fn add(made: &mut Builder, profile: &NativeProfile, stack: &NativeStack, frames:
 }
 
 fn compiled(native: &NativeFrame) -> Frame {
-    let kind = if native.module == KERNEL { Kind::Kernel } else { Kind::Native };
+    let kind = if native.module == KERNEL { CodeKind::Kernel } else { CodeKind::Native };
     let function = match native.name.as_str() {
         "" | UNKNOWN if native.module == MADE => "(generated code)".to_owned(),
         "" | UNKNOWN => "(unknown)".to_owned(),

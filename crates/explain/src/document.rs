@@ -4,7 +4,9 @@
 //! Function names come from foreign code and may contain anything, so renderers must escape them. This module
 //! knows no output format, and omits no doubt.
 
-use model::document::{Block, Cell, Column, Document, Fit, Line, Remark, Row, Table, Tone};
+use model::document::{
+    Cell, Column, ColumnFit, Document, DocumentPart, NamedText, Remark, Table, TableRow, Tone,
+};
 use model::quantity::{NONE, Quantity, change_alone, many, micros};
 use serde_json::{Value, json};
 
@@ -12,13 +14,14 @@ use crate::label::shown;
 use crate::tree::without_waiting;
 use crate::views::{Call, bottom_up, on_behalf_of, top_down};
 use crate::{
-    Change, Comparison, Explanation, Frame, Interval, Kind, LineCost, Subject, Tree, Unit, WorkerShare,
+    CodeKind, CostChange, CostComparison, CostInterval, ExplainedService, Explanation, Frame, LineCost, Tree,
+    TreeUnit, WorkerShare,
 };
 
 /// Version of the JSON forms. Within a version, fields may be added, but never renamed or removed.
 const VERSION: u32 = 1;
 /// The unit of nearly all figures.
-const US: Unit = Unit::MicrosPerRequest;
+const US: TreeUnit = TreeUnit::MicrosPerRequest;
 /// Number of comparisons with tables in a report. The others have only their reconciliation and story.
 const DETAILED_MAX: usize = 3;
 /// The row of the measured values.
@@ -36,7 +39,7 @@ pub struct Why {
     /// requests wait.
     pub tables: Vec<Table>,
     /// How it was captured.
-    pub method: Vec<Line>,
+    pub method: Vec<NamedText>,
     /// Doubts and missing data.
     pub doubts: Vec<Remark>,
 }
@@ -64,40 +67,40 @@ impl Why {
     }
 
     /// The same in order: text visible, tables folded.
-    pub fn blocks(self) -> Vec<Block> {
+    pub fn blocks(self) -> Vec<DocumentPart> {
         let reason = |(heading, sentences): (String, Vec<String>)| {
-            let sentences = sentences.into_iter().map(|text| Block::Paragraph(Tone::Plain, text));
-            std::iter::once(Block::Heading(Tone::Strong, heading)).chain(sentences)
+            let sentences = sentences.into_iter().map(|text| DocumentPart::Paragraph(Tone::Plain, text));
+            std::iter::once(DocumentPart::Heading(Tone::Strong, heading)).chain(sentences)
         };
-        let mut blocks: Vec<Block> = self.reasons.into_iter().flat_map(reason).collect();
-        let tables = self.tables.into_iter().map(Block::Table).collect();
-        blocks.push(Block::Folded("Functions, packages and waiting".to_owned(), tables));
-        blocks.push(Block::Lines(self.method));
-        blocks.push(Block::Findings(self.doubts, None));
+        let mut blocks: Vec<DocumentPart> = self.reasons.into_iter().flat_map(reason).collect();
+        let tables = self.tables.into_iter().map(DocumentPart::Table).collect();
+        blocks.push(DocumentPart::Folded("Functions, packages and waiting".to_owned(), tables));
+        blocks.push(DocumentPart::Lines(self.method));
+        blocks.push(DocumentPart::Findings(self.doubts, None));
         blocks
     }
 }
 
-fn reason(of: &Comparison) -> (String, Vec<String>) {
+fn reason(of: &CostComparison) -> (String, Vec<String>) {
     let sentences = std::iter::once(&of.reconciliation).chain(&of.story).chain(&of.waiting);
     (heading(of), sentences.cloned().collect())
 }
 
-fn heading(of: &Comparison) -> String {
+fn heading(of: &CostComparison) -> String {
     format!("{} vs {}", shown(&of.variant), shown(&of.baseline))
 }
 
 /// The name of a variant. Includes the service's name if several of its services have a profile.
-fn called(explanation: &Explanation, of: &Subject) -> String {
+fn called(explanation: &Explanation, of: &ExplainedService) -> String {
     let subjects = &explanation.subjects;
     let has_several =
-        |one: &Subject| subjects.iter().filter(|other| other.variant == one.variant).count() > 1;
+        |one: &ExplainedService| subjects.iter().filter(|other| other.variant == one.variant).count() > 1;
     let several = subjects.iter().any(has_several);
     let service = if several { format!(": {}", shown(&of.service)) } else { String::new() };
     shown(&of.variant) + &service
 }
 
-fn method(explanation: &Explanation) -> Vec<Line> {
+fn method(explanation: &Explanation) -> Vec<NamedText> {
     // All services of a variant served the same requests.
     let requests = model::grouped(explanation.subjects.iter().map(|of| (&of.variant, of.requests)));
     let requests: u64 = requests.iter().filter_map(|(_, each)| each.iter().max()).sum();
@@ -106,16 +109,16 @@ fn method(explanation: &Explanation) -> Vec<Line> {
         many(explanation.rounds.into(), "round"),
         many(requests, "request")
     );
-    let tax = tax(explanation).map(|tax| Line::new("tax", tax));
-    std::iter::once(Line::new("captures", captures)).chain(tax).collect()
+    let tax = tax(explanation).map(|tax| NamedText::new("tax", tax));
+    std::iter::once(NamedText::new("captures", captures)).chain(tax).collect()
 }
 
 /// The overhead of the profiler. For many variants, from the smallest to the largest.
 fn tax(explanation: &Explanation) -> Option<String> {
-    let known = |of: &&Subject| of.tax.cpu_ratio.value.is_finite() && of.tax.cpu_ratio.value > 0.0;
-    let taxed: Vec<&Subject> = explanation.subjects.iter().filter(known).collect();
+    let known = |of: &&ExplainedService| of.tax.cpu_ratio.value.is_finite() && of.tax.cpu_ratio.value > 0.0;
+    let taxed: Vec<&ExplainedService> = explanation.subjects.iter().filter(known).collect();
     let added = |ratio: f64| change_alone(ratio, 1);
-    let told = |of: &&Subject| {
+    let told = |of: &&ExplainedService| {
         let (cpu, rate) = (of.tax.cpu_ratio.value, of.tax.throughput_ratio.value);
         format!("{} CPU, {} throughput ({})", added(cpu), added(rate), called(explanation, of))
     };
@@ -142,9 +145,9 @@ pub fn all_of(explanation: &Explanation, title: &str) -> Document {
             false => String::new(),
         };
         let line = format!("{} under the profiler{without}", many(of.requests, "request"));
-        blocks.push(Block::Heading(Tone::Strong, called(explanation, of)));
-        blocks.push(Block::Paragraph(Tone::Plain, line));
-        blocks.extend(all_spent(of, US).map(Block::Table));
+        blocks.push(DocumentPart::Heading(Tone::Strong, called(explanation, of)));
+        blocks.push(DocumentPart::Paragraph(Tone::Plain, line));
+        blocks.extend(all_spent(of, US).map(DocumentPart::Table));
     }
     let mut why = Why::of(explanation);
     if explanation.comparisons.is_empty() {
@@ -156,7 +159,7 @@ pub fn all_of(explanation: &Explanation, title: &str) -> Document {
 }
 
 /// One profile: by kind, package, function and line, bottom up and top down.
-pub fn profile(title: &str, tree: &Tree, unit: Unit) -> Document {
+pub fn profile(title: &str, tree: &Tree, unit: TreeUnit) -> Document {
     let worked = without_waiting(tree);
     let waited = tree.total() - worked.total();
     let waited = match unit.quantity(waited) {
@@ -164,13 +167,13 @@ pub fn profile(title: &str, tree: &Tree, unit: Unit) -> Document {
         waited => format!(", and {waited} of waiting"),
     };
     let line = format!("{} of {}{waited}", unit.quantity(worked.total()), unit.of_what());
-    let spent = Subject::over(&[worked], &[]);
-    let tables = all_spent(&spent, unit).map(Block::Table);
-    Document::new(shown(title), std::iter::once(Block::Paragraph(Tone::Plain, line)).chain(tables))
+    let spent = ExplainedService::over(&[worked], &[]);
+    let tables = all_spent(&spent, unit).map(DocumentPart::Table);
+    Document::new(shown(title), std::iter::once(DocumentPart::Paragraph(Tone::Plain, line)).chain(tables))
 }
 
 /// The same as JSON, without omissions.
-pub fn profile_json(title: &str, tree: &Tree, unit: Unit) -> Value {
+pub fn profile_json(title: &str, tree: &Tree, unit: TreeUnit) -> Value {
     let worked = without_waiting(tree);
     let functions = worked
         .functions()
@@ -189,25 +192,25 @@ pub fn profile_json(title: &str, tree: &Tree, unit: Unit) -> Value {
 }
 
 /// One profile compared with another: by kind, package and function.
-pub fn difference(comparison: &Comparison, unit: Unit) -> Document {
+pub fn difference(comparison: &CostComparison, unit: TreeUnit) -> Document {
     let (value, interval) = unit.difference(&comparison.profiled_us);
     let interval = interval.map(|interval| format!(" ({interval})")).unwrap_or_default();
     let line = format!("{value}{interval} of {}", unit.of_what());
     let tables = compared(comparison, unit);
     let is_equal = tables.iter().all(|table| table.rows.is_empty());
     let remark = if is_equal { "no function differs" } else { "" };
-    let texts = [line, remark.to_owned()].map(|text| Block::Paragraph(Tone::Plain, text));
-    Document::new(shown(&heading(comparison)), texts.into_iter().chain(tables.map(Block::Table)))
+    let texts = [line, remark.to_owned()].map(|text| DocumentPart::Paragraph(Tone::Plain, text));
+    Document::new(shown(&heading(comparison)), texts.into_iter().chain(tables.map(DocumentPart::Table)))
 }
 
 /// The same as JSON.
-pub fn difference_json(comparison: &Comparison, unit: Unit) -> Value {
+pub fn difference_json(comparison: &CostComparison, unit: TreeUnit) -> Value {
     json!({ "profile_version": VERSION, "unit": unit.name(), "difference": comparison })
 }
 
 /// Whether the kind is CPU time or bytes, not waiting.
-fn works(kind: &Kind) -> bool {
-    *kind != Kind::Waiting
+fn works(kind: &CodeKind) -> bool {
+    *kind != CodeKind::Waiting
 }
 
 /// Maximum table rows in a report.
@@ -229,12 +232,12 @@ const SHARE_MIN: f64 = 5e-4;
 /// A table of names and figures. If space is short, the first column is truncated at its end, other names at
 /// their start.
 fn table(heading: impl Into<String>, names: &[&str], figures: &[&str]) -> Table {
-    let fits = std::iter::once(Fit::CutEnd).chain(std::iter::repeat(Fit::CutStart));
+    let fits = std::iter::once(ColumnFit::CutEnd).chain(std::iter::repeat(ColumnFit::CutStart));
     Table::of_figures(heading, names.iter().copied().zip(fits), figures.iter().copied())
 }
 
 fn filled(table: Table, rows: impl Iterator<Item = Vec<Cell>>) -> Table {
-    Table { rows: rows.map(Row::Cells).collect(), ..table }
+    Table { rows: rows.map(TableRow::Cells).collect(), ..table }
 }
 
 /// A part of a whole. Negligible parts are shown as zero.
@@ -243,7 +246,7 @@ fn share(part: f64, whole: f64) -> Cell {
     Cell::figure((whole > 0.0).then(|| Quantity::share(share)))
 }
 
-fn figure(unit: Unit, value: f64) -> Cell {
+fn figure(unit: TreeUnit, value: f64) -> Cell {
     Cell::Figure(unit.quantity(value))
 }
 
@@ -257,13 +260,13 @@ fn titled(of: &str, table: Table) -> Table {
 }
 
 /// Costs of a variant by kind of code and by function, if there is nothing to compare it with.
-fn spent(of: &Subject, called: &str) -> [Table; 2] {
+fn spent(of: &ExplainedService, called: &str) -> [Table; 2] {
     [by_kind(of, US), by_function(of, US, FUNCTIONS_MAX)].map(|table| titled(called, table))
 }
 
 /// All costs.
-fn all_spent(of: &Subject, unit: Unit) -> impl Iterator<Item = Table> {
-    let heap = of.heap.as_ref().map(|heap| heaviest(heap, Unit::BytesPerRequest));
+fn all_spent(of: &ExplainedService, unit: TreeUnit) -> impl Iterator<Item = Table> {
+    let heap = of.heap.as_ref().map(|heap| heaviest(heap, TreeUnit::BytesPerRequest));
     let tables = [
         by_kind(of, unit),
         by_package(of, unit),
@@ -280,10 +283,10 @@ fn all_spent(of: &Subject, unit: Unit) -> impl Iterator<Item = Table> {
 /// Rows of names and costs with their share of the total. The column of intervals is omitted if all are
 /// empty.
 fn costs<'a>(
-    of: &Subject,
+    of: &ExplainedService,
     mut table: Table,
-    rows: impl Iterator<Item = (Vec<Cell>, &'a Interval, Vec<Cell>)>,
-    unit: Unit,
+    rows: impl Iterator<Item = (Vec<Cell>, &'a CostInterval, Vec<Cell>)>,
+    unit: TreeUnit,
 ) -> Table {
     let (whole, _) = of.share_of(|_| true);
     let rows: Vec<_> = rows.filter(|(_, us, _)| us.value >= unit.least()).collect();
@@ -303,20 +306,20 @@ fn costs<'a>(
 /// Heading of columns of intervals.
 const RANGE: &str = "95 %";
 
-fn by_kind(of: &Subject, unit: Unit) -> Table {
+fn by_kind(of: &ExplainedService, unit: TreeUnit) -> Table {
     let told = of.kinds.iter().filter(|cost| works(&cost.what));
     let row = told.map(|cost| (vec![Cell::text(cost.what.name())], &cost.us, Vec::new()));
     let heading = format!("{}, by whose code it is", unit.of_what());
     costs(of, table(heading, &["whose code"], &["own", RANGE, "share"]), row, unit)
 }
 
-fn by_package(of: &Subject, unit: Unit) -> Table {
+fn by_package(of: &ExplainedService, unit: TreeUnit) -> Table {
     let told = of.packages.iter().take(ALL_PACKAGES_MAX);
     let row = told.map(|cost| (vec![Cell::Text(shown(&cost.what))], &cost.us, Vec::new()));
     costs(of, table("by package", &["package"], &["own", RANGE, "share"]), row, unit)
 }
 
-fn by_function(of: &Subject, unit: Unit, most: usize) -> Table {
+fn by_function(of: &ExplainedService, unit: TreeUnit, most: usize) -> Table {
     let told = of.functions.iter().take(most);
     let row = told.map(|row| (function(&row.frame).to_vec(), &row.self_us, vec![figure(unit, row.total_us)]));
     let figures = ["own", RANGE, "share", "with calls"];
@@ -324,7 +327,7 @@ fn by_function(of: &Subject, unit: Unit, most: usize) -> Table {
 }
 
 /// The most expensive lines of all functions.
-fn by_line(of: &Subject, unit: Unit) -> Table {
+fn by_line(of: &ExplainedService, unit: TreeUnit) -> Table {
     let lines = of.functions.iter().flat_map(|row| row.lines.iter().map(|line| (&row.frame, line)));
     let mut told: Vec<_> = lines.filter(|(_, line)| line.us >= unit.least()).collect();
     told.sort_by(|one, other| other.1.us.total_cmp(&one.1.us));
@@ -355,7 +358,7 @@ fn processes(shares: &[WorkerShare]) -> Table {
 }
 
 /// Functions whose cost per request differs between workers.
-fn between_workers(of: &Subject, unit: Unit) -> Table {
+fn between_workers(of: &ExplainedService, unit: TreeUnit) -> Table {
     let told = of.functions.iter().take(LINES_MAX / 2).filter(|row| row.workers_us.1 > row.workers_us.0);
     let rows = told.map(|row| {
         let ends = [row.workers_us.0, row.workers_us.1].map(|us| figure(unit, us));
@@ -365,7 +368,7 @@ fn between_workers(of: &Subject, unit: Unit) -> Table {
 }
 
 /// Functions by self time, each followed by its callers, as `node --prof-process` prints it.
-fn heaviest(tree: &Tree, unit: Unit) -> Table {
+fn heaviest(tree: &Tree, unit: TreeUnit) -> Table {
     let (turned, calls) = bottom_up(tree, LINES_MAX);
     let heading = format!(
         "bottom up, {}: a function's own, and below it who calls it, with the share of the line it belongs to",
@@ -380,7 +383,7 @@ fn heaviest(tree: &Tree, unit: Unit) -> Table {
 }
 
 /// The tree from its roots, without small calls and without the middle of chains.
-fn from_the_root(tree: &Tree, unit: Unit) -> Table {
+fn from_the_root(tree: &Tree, unit: TreeUnit) -> Table {
     let calls = top_down(tree, CALL_SHARE_MIN, CALLS_MAX);
     let heading = format!(
         "top down, {}: without what is below {}, and without the middle of chains (+ frames)",
@@ -394,7 +397,7 @@ fn from_the_root(tree: &Tree, unit: Unit) -> Table {
 
 fn of_calls(heading: String, figures: [&str; 2], rows: impl Iterator<Item = Vec<Cell>>) -> Table {
     let columns = figures.map(Column::figure).into_iter();
-    filled(Table::new(heading, columns.chain([Column::text("function", Fit::CutEnd)])), rows)
+    filled(Table::new(heading, columns.chain([Column::text("function", ColumnFit::CutEnd)])), rows)
 }
 
 fn indented(tree: &Tree, call: &Call) -> Cell {
@@ -403,7 +406,7 @@ fn indented(tree: &Tree, call: &Call) -> Cell {
     Cell::Text(format!("{}{chain}{name}", "  ".repeat(call.depth)))
 }
 
-fn compared(of: &Comparison, unit: Unit) -> [Table; 3] {
+fn compared(of: &CostComparison, unit: TreeUnit) -> [Table; 3] {
     [
         kinds(of, unit, &[]),
         packages(of, unit, ALL_PACKAGES_MAX),
@@ -412,8 +415,8 @@ fn compared(of: &Comparison, unit: Unit) -> [Table; 3] {
 }
 
 /// One variant vs another: the profiled change beside the measured one.
-fn explained(explanation: &Explanation, of: &Comparison) -> [Table; 4] {
-    let sum = |value: fn(&Change<Kind>) -> f64| {
+fn explained(explanation: &Explanation, of: &CostComparison) -> [Table; 4] {
+    let sum = |value: fn(&CostChange<CodeKind>) -> f64| {
         Some(of.kinds.iter().filter(|of| works(&of.what)).map(value).sum::<f64>())
     };
     let cpu_us = |variant: &str| {
@@ -422,13 +425,13 @@ fn explained(explanation: &Explanation, of: &Comparison) -> [Table; 4] {
     };
     let profiled = [sum(|of| of.baseline), sum(|of| of.variant)];
     let mut sums = vec![("all that profiles saw", profiled, of.profiled_us)];
-    if of.measured_us != Interval::exactly(0.0) {
+    if of.measured_us != CostInterval::exactly(0.0) {
         sums.push((WITHOUT, [cpu_us(&of.baseline), cpu_us(&of.variant)], of.measured_us));
     }
-    let behalf = |change: &Change<Frame>| on_behalf(explanation, of, change);
+    let behalf = |change: &CostChange<Frame>| on_behalf(explanation, of, change);
     let memory = Table {
         heading: "memory kept per request, by function that allocates".to_owned(),
-        ..functions(of, &of.heap, (PACKAGES_MAX, Unit::BytesPerRequest), |_| None)
+        ..functions(of, &of.heap, (PACKAGES_MAX, TreeUnit::BytesPerRequest), |_| None)
     };
     let tables = [
         kinds(of, US, &sums),
@@ -441,10 +444,10 @@ fn explained(explanation: &Explanation, of: &Comparison) -> [Table; 4] {
 
 /// Rows of changes: names, the figures of both sides, and further rows below each.
 fn changes<'a>(
-    of: &Comparison,
+    of: &CostComparison,
     (heading, names): (String, &[&str]),
-    rows: impl Iterator<Item = (Vec<Cell>, ([Option<f64>; 2], &'a Interval), Vec<Vec<Cell>>)>,
-    unit: Unit,
+    rows: impl Iterator<Item = (Vec<Cell>, ([Option<f64>; 2], &'a CostInterval), Vec<Vec<Cell>>)>,
+    unit: TreeUnit,
 ) -> Table {
     let (baseline, variant) = (shown(&of.baseline), shown(&of.variant));
     let mut table = table(heading, names, &[&baseline, &variant, "difference", RANGE]);
@@ -460,18 +463,18 @@ fn changes<'a>(
 }
 
 /// The smallest change worth a row, relative to the largest of these.
-fn least<'a, T: 'a>(changes: impl Iterator<Item = &'a Change<T>>, unit: Unit) -> f64 {
+fn least<'a, T: 'a>(changes: impl Iterator<Item = &'a CostChange<T>>, unit: TreeUnit) -> f64 {
     changes.map(|of| of.difference.value.abs() * CHANGE_SHARE_MIN).fold(unit.least(), f64::max)
 }
 
 /// The costs of both sides of a change, and the difference.
-fn sides<T>(of: &Change<T>) -> ([Option<f64>; 2], &Interval) {
+fn sides<T>(of: &CostChange<T>) -> ([Option<f64>; 2], &CostInterval) {
     ([Some(of.baseline), Some(of.variant)], &of.difference)
 }
 
 /// `sums` are further rows: a label, the costs of both sides if known, and the difference.
-fn kinds(of: &Comparison, unit: Unit, sums: &[(&str, [Option<f64>; 2], Interval)]) -> Table {
-    let told = |change: &&Change<Kind>| {
+fn kinds(of: &CostComparison, unit: TreeUnit, sums: &[(&str, [Option<f64>; 2], CostInterval)]) -> Table {
+    let told = |change: &&CostChange<CodeKind>| {
         works(&change.what) && change.baseline.abs().max(change.variant.abs()) >= 10.0 * unit.least()
     };
     let kinds = of.kinds.iter().filter(told);
@@ -481,11 +484,11 @@ fn kinds(of: &Comparison, unit: Unit, sums: &[(&str, [Option<f64>; 2], Interval)
     changes(of, (heading, &["whose code"]), kinds.chain(sums), unit)
 }
 
-fn packages(of: &Comparison, unit: Unit, most: usize) -> Table {
+fn packages(of: &CostComparison, unit: TreeUnit, most: usize) -> Table {
     // Relative to all changes, because a package is a part of them.
     let least = least(of.kinds.iter().filter(|of| works(&of.what)), unit);
     let told = of.packages.iter().filter(|of| of.difference.value.abs() >= least).take(most);
-    let name = |of: &Change<String>| vec![Cell::Text(shown(&of.what))];
+    let name = |of: &CostChange<String>| vec![Cell::Text(shown(&of.what))];
     let rows = told.map(|of| (name(of), sides(of), Vec::new()));
     changes(of, ("by package".to_owned(), &["package"]), rows, unit)
 }
@@ -493,10 +496,10 @@ fn packages(of: &Comparison, unit: Unit, most: usize) -> Table {
 /// Changes by function. Below each is its place in the baseline, if it differs, and its caller, if `behalf`
 /// returns one.
 fn functions(
-    of: &Comparison,
-    all: &[Change<Frame>],
-    (most, unit): (usize, Unit),
-    behalf: impl Fn(&Change<Frame>) -> Option<Vec<Cell>>,
+    of: &CostComparison,
+    all: &[CostChange<Frame>],
+    (most, unit): (usize, TreeUnit),
+    behalf: impl Fn(&CostChange<Frame>) -> Option<Vec<Cell>>,
 ) -> Table {
     let moved = |was: &Frame| below("moved from".to_owned(), was.place(), Cell::text(""));
     let least = least(all.iter(), unit);
@@ -516,12 +519,16 @@ fn below(name: String, place: String, part: Cell) -> Vec<Cell> {
 }
 
 /// The caller of a function, in the variant where it costs more.
-fn on_behalf(explanation: &Explanation, of: &Comparison, change: &Change<Frame>) -> Option<Vec<Cell>> {
+fn on_behalf(
+    explanation: &Explanation,
+    of: &CostComparison,
+    change: &CostChange<Frame>,
+) -> Option<Vec<Cell>> {
     let (variant, frame) = match change.variant >= change.baseline {
         true => (&of.variant, &change.what),
         false => (&of.baseline, change.was.as_ref().unwrap_or(&change.what)),
     };
-    let caller = |subject: &'_ Subject| {
+    let caller = |subject: &'_ ExplainedService| {
         // If several services are compared, their files carry the service's name. In the service's own tree
         // they do not.
         let named = format!("{}: ", subject.service);
@@ -538,7 +545,7 @@ fn on_behalf(explanation: &Explanation, of: &Comparison, change: &Change<Frame>)
 fn waiting(explanation: &Explanation) -> Table {
     let figures =
         ["event loop busy", "timers late, p99", "for a pool thread", "GC pauses", "for a processor"];
-    let row = |of: &Subject| {
+    let row = |of: &ExplainedService| {
         let waiting = of.waiting?;
         Some(vec![
             Cell::Text(called(explanation, of)),

@@ -3,7 +3,7 @@
 //! A note is an observation of one part. A doubt is shown to people: notes of one kind about the same service
 //! and variant become one doubt, with the figures of the first and a count.
 
-use model::{Absence, Code, Finding};
+use model::{Absence, Finding, FindingCode};
 use serde::Deserialize;
 
 /// Defines the kinds of doubts: each with its stable name, and with its meaning and remedy.
@@ -97,7 +97,7 @@ kinds! {
     "this part of the explanation is missing; the rest stands"
 }
 
-impl Code for DoubtKind {
+impl FindingCode for DoubtKind {
     fn code(&self) -> &str {
         TABLE[*self as usize].0
     }

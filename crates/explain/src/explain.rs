@@ -9,17 +9,17 @@ use model::quantity::{many, micros, share};
 use model::{Absence, CaptureKind, CapturedService, Missing};
 use record::Record;
 
-use crate::captures::{Captures, Opened, Profiles, Source, find};
-use crate::cause::{Case, story};
+use crate::captures::{CaptureFiles, CaptureReader, OpenedProfiles, Profiles, find};
+use crate::cause::{CauseInput, story};
 use crate::comparison::{
     EXPLAINED_MAX, EXPLAINED_MIN, Rounds, TAX_DOUBTED, add, difference, is_sound, reconcile,
 };
 use crate::cost::{mean_tree, seen, tax};
 use crate::doubt::{DoubtKind, Doubts, Note};
 use crate::label::shown;
-use crate::observed::{NativeSide, Observed, Sight};
+use crate::observed::{NativeSide, Observed, ObservedPlace};
 use crate::tree::{scaled, together};
-use crate::{Comparison, Explanation, Interval, Subject, Tree, waiting};
+use crate::{CostComparison, CostInterval, ExplainedService, Explanation, Tree, waiting};
 
 /// Format version of an explanation.
 pub const VERSION: u32 = 1;
@@ -33,21 +33,25 @@ const ROUNDS_MIN: u32 = 2;
 
 /// Difference of CPU time per request between two variants, by their index in the plan, measured without a
 /// profiler. For all services together, candidate − baseline, in microseconds.
-pub type Measured<'a> = &'a dyn Fn(usize, usize) -> Option<Interval>;
+pub type MeasuredDifference<'a> = &'a dyn Fn(usize, usize) -> Option<CostInterval>;
 
 /// Explains a record. If no block counts, comparisons are checked against the windows without a profiler.
 ///
 /// Never fails: missing or unreadable data is a doubt, and a record without captures has an empty
 /// explanation.
-pub fn explain(record: &Record, measured: Measured<'_>, source: &dyn Source) -> Explanation {
-    explained(record, measured, &Opened(source))
+pub fn explain(record: &Record, measured: MeasuredDifference<'_>, source: &dyn CaptureFiles) -> Explanation {
+    explained(record, measured, &OpenedProfiles(source))
 }
 
 /// The same with profiles from any source.
-pub(crate) fn explained(record: &Record, measured: Measured<'_>, profiles: &dyn Profiles) -> Explanation {
-    let captures = Captures::of(record);
+pub(crate) fn explained(
+    record: &Record,
+    measured: MeasuredDifference<'_>,
+    profiles: &dyn Profiles,
+) -> Explanation {
+    let captures = CaptureReader::of(record);
     let mut work =
-        Work { captures: &captures, profiles, doubts: Doubts::default(), variants: BTreeMap::new() };
+        ExplainWork { captures: &captures, profiles, doubts: Doubts::default(), variants: BTreeMap::new() };
     let rounds = captures.rounds();
     if (1..ROUNDS_MIN).contains(&rounds) {
         work.doubts.add("", Note::new(DoubtKind::OneRound, "there is one round of captures"));
@@ -57,7 +61,7 @@ pub(crate) fn explained(record: &Record, measured: Measured<'_>, profiles: &dyn 
     let each = variants
         .iter()
         .flat_map(|variant| captures.services(*variant).into_iter().map(move |service| (*variant, service)));
-    let subjects: Vec<Subject> =
+    let subjects: Vec<ExplainedService> =
         each.map(|(variant, service)| work.subject(variant, service, several)).collect();
     work.versions();
     // Both variants must have been profiled.
@@ -79,16 +83,16 @@ struct VariantCosts {
     counted_us: f64,
 }
 
-struct Work<'a> {
-    captures: &'a Captures<'a>,
+struct ExplainWork<'a> {
+    captures: &'a CaptureReader<'a>,
     profiles: &'a dyn Profiles,
     doubts: Doubts,
     variants: BTreeMap<usize, VariantCosts>,
 }
 
-impl Work<'_> {
+impl ExplainWork<'_> {
     /// One service of a variant. `several` means that files must carry its name in comparisons.
-    fn subject(&mut self, variant: usize, service: &str, several: bool) -> Subject {
+    fn subject(&mut self, variant: usize, service: &str, several: bool) -> ExplainedService {
         let captures = self.captures;
         let whose = format!("{service} in {}", captures.name(variant));
         let named = several.then_some(service);
@@ -101,16 +105,16 @@ impl Work<'_> {
         let heap = self.heap(variant, service, &whose, named);
         let plain = captures.uses(CaptureKind::Plain, variant, service);
         let taxed = captures.uses(CaptureKind::Cpu, variant, service);
-        let subject = Subject {
+        let subject = ExplainedService {
             variant: captures.name(variant).into(),
             service: service.into(),
             requests: observed.iter().map(|one| one.requests).fold(0, u64::saturating_add),
-            cpu_us: Interval::over(plain.values().map(|used| used.cpu_us)),
+            cpu_us: CostInterval::over(plain.values().map(|used| used.cpu_us)),
             tax: tax(&taxed, &plain),
             workers: observed.iter().flat_map(|one| one.shares.iter().cloned()).collect(),
             waiting: waiting::of_service(captures, variant, service),
             heap,
-            ..Subject::over(&rounds, &observed)
+            ..ExplainedService::over(&rounds, &observed)
         };
         self.judge(variant, &whose, &observed);
         self.judge_tax(&whose, &subject);
@@ -142,8 +146,13 @@ impl Work<'_> {
             let native = window(CaptureKind::Native).map(|of| NativeSide::read(of, self.profiles));
             let (native, problems) = native.unwrap_or_default();
             let others = [CaptureKind::Counters, CaptureKind::Plain].into_iter().filter_map(window).collect();
-            let sight =
-                Sight { capture, service: captured, native: &native, others, profiles: self.profiles };
+            let sight = ObservedPlace {
+                capture,
+                service: captured,
+                native: &native,
+                others,
+                profiles: self.profiles,
+            };
             let mut one = sight.observe();
             let notes = problems.into_iter().chain(std::mem::take(&mut one.notes));
             notes.for_each(|note| self.doubts.add(whose, note));
@@ -215,7 +224,7 @@ impl Work<'_> {
         self.doubt(whose, kind, text);
     }
 
-    fn judge_tax(&mut self, whose: &str, subject: &Subject) {
+    fn judge_tax(&mut self, whose: &str, subject: &ExplainedService) {
         if subject.tax.cpu_ratio.value <= 0.0 {
             return;
         }
@@ -242,9 +251,9 @@ impl Work<'_> {
     fn comparison(
         &mut self,
         (baseline, variant): (usize, usize),
-        measured: Measured<'_>,
-        subjects: &[Subject],
-    ) -> Option<Comparison> {
+        measured: MeasuredDifference<'_>,
+        subjects: &[ExplainedService],
+    ) -> Option<CostComparison> {
         let captures = self.captures;
         let names = (captures.name(baseline), captures.name(variant));
         let (before, after) = (self.variants.get(&baseline)?, self.variants.get(&variant)?);
@@ -255,15 +264,15 @@ impl Work<'_> {
         };
         let found = compared(|costs| &costs.cpu)?;
         let heap = compared(|costs| &costs.heap).map(|heap| heap.comparison.functions);
-        let told = measured(baseline, variant).filter(Interval::is_finite);
+        let told = measured(baseline, variant).filter(CostInterval::is_finite);
         // If blocks count but give no figure, the comparison is void.
         let is_alone = captures.record.blocks_kept() == 0;
         let measured = told.or_else(|| without_profiler(captures, baseline, variant).filter(|_| is_alone));
-        let of = |subject: &&Subject| subject.variant == names.0 || subject.variant == names.1;
+        let of = |subject: &&ExplainedService| subject.variant == names.0 || subject.variant == names.1;
         let taxes: Vec<_> = subjects.iter().filter(of).map(|subject| subject.tax).collect();
         let (part, reconciliation) = reconcile(measured.as_ref(), found.comparison.profiled_us.value, &taxes);
         let seen = |costs: &VariantCosts| costs.seen_us / costs.counted_us;
-        let story = story(&Case {
+        let story = story(&CauseInput {
             of: &found.comparison,
             trees: (&found.baseline, &found.variant),
             seen: (seen(before), seen(after)),
@@ -281,8 +290,8 @@ impl Work<'_> {
             let (before, after) = (shown(names.0), shown(names.1));
             self.doubt("", kind, format!("{before} and {after} have {rounds} of captures in common"));
         }
-        Some(Comparison {
-            measured_us: measured.unwrap_or(Interval::exactly(0.0)),
+        Some(CostComparison {
+            measured_us: measured.unwrap_or(CostInterval::exactly(0.0)),
             explained_share: part,
             heap: heap.unwrap_or_default(),
             reconciliation,
@@ -337,14 +346,14 @@ fn heaps(service: &CapturedService, round: u32, profiles: &dyn Profiles) -> Resu
 }
 
 /// The measured difference from the capture windows without a profiler, paired by round.
-fn without_profiler(captures: &Captures<'_>, baseline: usize, variant: usize) -> Option<Interval> {
+fn without_profiler(captures: &CaptureReader<'_>, baseline: usize, variant: usize) -> Option<CostInterval> {
     let (before, after) = (captures.plain_cpu_us(baseline), captures.plain_cpu_us(variant));
     let differences = before.iter().filter_map(|(round, before)| Some(after.get(round)? - before));
-    differences.clone().next().map(|_| Interval::over(differences))
+    differences.clone().next().map(|_| CostInterval::over(differences))
 }
 
 /// Content coding of a variant's responses, from the responses checked before the load.
-fn coding(captures: &Captures<'_>, variant: usize) -> Option<String> {
+fn coding(captures: &CaptureReader<'_>, variant: usize) -> Option<String> {
     let trials = captures.record.blocks.iter().flat_map(|block| &block.trials);
     let witnesses =
         trials.filter(|trial| trial.variant() == variant).flat_map(|trial| &trial.started.witnesses);

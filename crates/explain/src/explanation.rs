@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use stats::MeanInterval;
 
 use crate::doubt::Doubt;
-use crate::{Frame, Kind, Tree};
+use crate::{CodeKind, Frame, Tree};
 
 /// Confidence level of every interval here.
 const LEVEL: f64 = 0.95;
@@ -22,7 +22,7 @@ const LEVEL: f64 = 0.95;
 /// An estimate with its interval. Both ends equal the estimate if there is only one capture.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "DifferenceInterval")]
-pub struct Interval {
+pub struct CostInterval {
     /// The estimate.
     pub value: f64,
     /// Lower end, at 95 %.
@@ -40,16 +40,16 @@ pub struct Explanation {
     /// Number of captures of each variant.
     pub rounds: u32,
     /// One for each variant and service that was profiled. The entry comes first.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<ExplainedService>,
     /// One for each comparison of the experiment.
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<CostComparison>,
     /// Doubts and missing data, as shown by every report.
     pub doubts: Vec<Doubt>,
 }
 
 /// One service in one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Subject {
+pub struct ExplainedService {
     /// The variant's name.
     pub variant: String,
     /// The service's name.
@@ -57,19 +57,19 @@ pub struct Subject {
     /// Successful requests during CPU profiles, all rounds.
     pub requests: u64,
     /// CPU time of all its processes and threads by the kernel's accounting, without a profiler.
-    pub cpu_us: Interval,
+    pub cpu_us: CostInterval,
     /// Overhead of the profiler.
     pub tax: Tax,
     /// By kind of code, most expensive first. The sum is the observed time.
-    pub kinds: Vec<Cost<Kind>>,
+    pub kinds: Vec<Cost<CodeKind>>,
     /// By package, most expensive first. Without the service's own code and Node.js itself.
     pub packages: Vec<Cost<String>>,
     /// By function (self time), most expensive first.
-    pub functions: Vec<Row>,
+    pub functions: Vec<FunctionCost>,
     /// Distribution of the requests over its processes.
     pub workers: Vec<WorkerShare>,
     /// Where requests wait, as far as the counters show.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<WaitingTimes>,
     /// The merged tree of workers and rounds, in µs per request.
     pub tree: Tree,
     /// Bytes per request that were allocated and still live at the end, from heap sampling. `None` if not
@@ -82,9 +82,9 @@ pub struct Subject {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tax {
     /// CPU time per request with CPU profiling ÷ without.
-    pub cpu_ratio: Interval,
+    pub cpu_ratio: CostInterval,
     /// The same for requests per second.
-    pub throughput_ratio: Interval,
+    pub throughput_ratio: CostInterval,
 }
 
 /// The cost of an item.
@@ -94,16 +94,16 @@ pub struct Cost<T> {
     /// The item.
     pub what: T,
     /// Its cost.
-    pub us: Interval,
+    pub us: CostInterval,
 }
 
 /// Cost of a function.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Row {
+pub struct FunctionCost {
     /// The function.
     pub frame: Frame,
     /// Self time.
-    pub self_us: Interval,
+    pub self_us: CostInterval,
     /// Time including callees. Recursion is counted once.
     pub total_us: f64,
     /// Smallest and largest self time among workers, each per own request. Equal if there is one worker.
@@ -140,7 +140,7 @@ pub struct WorkerShare {
 /// Where requests of a service wait in a variant. Values are of its busiest worker unless stated otherwise,
 /// as means over rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Waiting {
+pub struct WaitingTimes {
     /// Share of the window in which the event loop was busy, 0 to 1.
     pub loop_utilisation: f64,
     /// Delay of the event loop's timers, 99th percentile, in milliseconds.
@@ -157,27 +157,27 @@ pub struct Waiting {
 /// One variant compared with another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ExplainedComparison")]
-pub struct Comparison {
+pub struct CostComparison {
     /// The baseline's name.
     pub baseline: String,
     /// The variant's name.
     pub variant: String,
     /// Difference of CPU time per request of all services together, from trials without a profiler, variant −
     /// baseline.
-    pub measured_us: Interval,
+    pub measured_us: CostInterval,
     /// The same difference according to the profiles.
-    pub profiled_us: Interval,
+    pub profiled_us: CostInterval,
     /// `profiled_us ÷ measured_us`, if the measured interval excludes 0.
     pub explained_share: Option<f64>,
     /// By kind of code, largest change first.
-    pub kinds: Vec<Change<Kind>>,
+    pub kinds: Vec<CostChange<CodeKind>>,
     /// By package, largest change first.
-    pub packages: Vec<Change<String>>,
+    pub packages: Vec<CostChange<String>>,
     /// By function, largest change first.
-    pub functions: Vec<Change<Frame>>,
+    pub functions: Vec<CostChange<Frame>>,
     /// Change of bytes per request by allocating function, largest first. Empty if the heap was not sampled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub heap: Vec<Change<Frame>>,
+    pub heap: Vec<CostChange<Frame>>,
     /// The reconciliation in one line, such as "profiles explain 91 % of +84 µs/request".
     pub reconciliation: String,
     /// The cause in plain language, for clear cases only. None below 80 % explained.
@@ -189,7 +189,7 @@ pub struct Comparison {
 /// The cost of an item in two variants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ChangeOf{T}")]
-pub struct Change<T> {
+pub struct CostChange<T> {
     /// The item.
     pub what: T,
     /// The item in the baseline, if it had another name there: a function's old file, line or version.
@@ -200,14 +200,14 @@ pub struct Change<T> {
     /// Cost in the variant.
     pub variant: f64,
     /// Variant − baseline.
-    pub difference: Interval,
+    pub difference: CostInterval,
 }
 
-impl Subject {
+impl ExplainedService {
     /// CPU time of these kinds of code per request, and its share of the total.
-    pub fn share_of(&self, kinds: impl Fn(Kind) -> bool) -> (f64, f64) {
-        let sum = |kinds: &dyn Fn(Kind) -> bool| {
-            let costs = self.kinds.iter().filter(|cost| cost.what != Kind::Waiting && kinds(cost.what));
+    pub fn share_of(&self, kinds: impl Fn(CodeKind) -> bool) -> (f64, f64) {
+        let sum = |kinds: &dyn Fn(CodeKind) -> bool| {
+            let costs = self.kinds.iter().filter(|cost| cost.what != CodeKind::Waiting && kinds(cost.what));
             costs.map(|cost| cost.us.value).sum::<f64>()
         };
         let us = sum(&kinds);
@@ -215,22 +215,22 @@ impl Subject {
     }
 }
 
-impl Interval {
+impl CostInterval {
     /// A value without an interval.
-    pub const fn exactly(value: f64) -> Interval {
-        Interval { value, low: value, high: value }
+    pub const fn exactly(value: f64) -> CostInterval {
+        CostInterval { value, low: value, high: value }
     }
 
     /// The mean of one value per round, with its interval. Zero without values. Ignores values that are not
     /// finite.
-    pub fn over(values: impl IntoIterator<Item = f64>) -> Interval {
+    pub fn over(values: impl IntoIterator<Item = f64>) -> CostInterval {
         let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         let rounds = u32::try_from(values.len()).unwrap_or(u32::MAX);
         let interval = stats::plain_t(rounds, LEVEL).and_then(|t| MeanInterval::of(&values, t));
         match interval {
-            Some(MeanInterval { value, low, high }) => Interval { value, low, high },
+            Some(MeanInterval { value, low, high }) => CostInterval { value, low, high },
             // One round, or rounds with equal values.
-            None => Interval::exactly(mean(values).unwrap_or(0.0)),
+            None => CostInterval::exactly(mean(values).unwrap_or(0.0)),
         }
     }
 
@@ -256,10 +256,10 @@ mod tests {
 
     #[test]
     fn one_round_none_and_no_numbers_have_no_interval() {
-        assert_eq!(Interval::over([7.0]), Interval::exactly(7.0));
-        assert_eq!(Interval::over([7.0, f64::NAN]), Interval::exactly(7.0));
-        assert_eq!(Interval::over([f64::INFINITY]), Interval::exactly(0.0));
-        assert_eq!(Interval::over([]), Interval::exactly(0.0));
-        assert_eq!(Interval::over([3.0, 3.0, 3.0]), Interval::exactly(3.0));
+        assert_eq!(CostInterval::over([7.0]), CostInterval::exactly(7.0));
+        assert_eq!(CostInterval::over([7.0, f64::NAN]), CostInterval::exactly(7.0));
+        assert_eq!(CostInterval::over([f64::INFINITY]), CostInterval::exactly(0.0));
+        assert_eq!(CostInterval::over([]), CostInterval::exactly(0.0));
+        assert_eq!(CostInterval::over([3.0, 3.0, 3.0]), CostInterval::exactly(3.0));
     }
 }

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use crate::comparison::moved;
 use crate::label::shown;
 use crate::tree::{KINDS, without_waiting};
-use crate::{Explanation, Frame, Interval, Kind, Subject, Tree, Unit, merge};
+use crate::{CodeKind, CostInterval, ExplainedService, Explanation, Frame, Tree, TreeUnit, merge};
 
 const STYLE: &str = include_str!("flame/page.css");
 const SCRIPT: &str = include_str!("flame/zoom.js");
@@ -68,7 +68,7 @@ pub fn page(explanation: &Explanation, title: &str) -> String {
 }
 
 /// The page of separate trees, such as trees read from files. The first of two is the baseline.
-pub fn page_of_trees(trees: &[(&str, &Tree)], unit: Unit, title: &str) -> String {
+pub fn page_of_trees(trees: &[(&str, &Tree)], unit: TreeUnit, title: &str) -> String {
     let mut page = Page::default();
     if let [one, other] = trees {
         page.graph(&svg_difference(*one, *other, unit, title), title, true);
@@ -80,14 +80,21 @@ pub fn page_of_trees(trees: &[(&str, &Tree)], unit: Unit, title: &str) -> String
 }
 
 /// The services of a variant, its entry first.
-fn services<'e>(explanation: &'e Explanation, variant: &'e str) -> impl Iterator<Item = &'e Subject> {
+fn services<'e>(
+    explanation: &'e Explanation,
+    variant: &'e str,
+) -> impl Iterator<Item = &'e ExplainedService> {
     explanation.subjects.iter().filter(move |one| one.variant == variant)
 }
 
 /// The service of the baseline that a service is compared with: the one with the same name. If two entries
 /// have different names, such as two servers in front of the same application, they are compared with each
 /// other.
-fn counterpart<'e>(explanation: &'e Explanation, baseline: &'e str, of: &'e Subject) -> Option<&'e Subject> {
+fn counterpart<'e>(
+    explanation: &'e Explanation,
+    baseline: &'e str,
+    of: &'e ExplainedService,
+) -> Option<&'e ExplainedService> {
     let named = services(explanation, baseline).find(|one| one.service == of.service);
     named.or_else(|| {
         let is_entry = services(explanation, &of.variant).next()?.service == of.service;
@@ -97,12 +104,12 @@ fn counterpart<'e>(explanation: &'e Explanation, baseline: &'e str, of: &'e Subj
     })
 }
 
-fn trees(subject: &Subject) -> impl Iterator<Item = (&Tree, Unit)> {
-    let memory = subject.heap.as_ref().map(|heap| (heap, Unit::BytesPerRequest));
-    std::iter::once((&subject.tree, Unit::MicrosPerRequest)).chain(memory)
+fn trees(subject: &ExplainedService) -> impl Iterator<Item = (&Tree, TreeUnit)> {
+    let memory = subject.heap.as_ref().map(|heap| (heap, TreeUnit::BytesPerRequest));
+    std::iter::once((&subject.tree, TreeUnit::MicrosPerRequest)).chain(memory)
 }
 
-fn titled(what: &str, subject: &Subject, several: bool, unit: Unit) -> String {
+fn titled(what: &str, subject: &ExplainedService, several: bool, unit: TreeUnit) -> String {
     let service = if several { format!(", {}", subject.service) } else { String::new() };
     format!("{what}{service}: {}", unit.of_what())
 }
@@ -186,15 +193,15 @@ const LESS: Rgb = [0x5a, 0xa0, 0xe6];
 const MORE: Rgb = [0xf0, 0x83, 0x2c];
 
 /// The flame graph of a tree, callers above callees.
-pub fn svg(tree: &Tree, unit: Unit, title: &str) -> String {
+pub fn svg(tree: &Tree, unit: TreeUnit, title: &str) -> String {
     // In canonical form, so that each path of calls is one span.
     let after = merge(&[(&without_waiting(tree), 1.0)]);
-    Sheet::of(vec![("", after)], unit).draw(title)
+    FlameSheet::of(vec![("", after)], unit).draw(title)
 }
 
 /// Two trees with their names, one above the other. Calls are orange if they take more in the second and blue
 /// if less. Removed calls have a dashed outline, new ones a solid one.
-pub fn svg_difference(one: (&str, &Tree), other: (&str, &Tree), unit: Unit, title: &str) -> String {
+pub fn svg_difference(one: (&str, &Tree), other: (&str, &Tree), unit: TreeUnit, title: &str) -> String {
     let (mut before, after) = (without_waiting(one.1), without_waiting(other.1));
     // Moved functions get their name from the other tree, so that they align.
     let mut moved = moved(&before, &after);
@@ -205,11 +212,11 @@ pub fn svg_difference(one: (&str, &Tree), other: (&str, &Tree), unit: Unit, titl
     }
     // Both have the nodes of both, in the same order.
     let weighed = |one: f64, other: f64| merge(&[(&before, one), (&after, other)]);
-    Sheet::of(vec![(one.0, weighed(1.0, 0.0)), (other.0, weighed(0.0, 1.0))], unit).draw(title)
+    FlameSheet::of(vec![(one.0, weighed(1.0, 0.0)), (other.0, weighed(0.0, 1.0))], unit).draw(title)
 }
 
 /// Data shared by all parts of a drawing.
-struct Sheet<'a> {
+struct FlameSheet<'a> {
     /// The tree that is drawn, or two trees with the same nodes. With their names.
     trees: Vec<(&'a str, Tree)>,
     /// Total of each node in each tree, including its callees.
@@ -217,22 +224,22 @@ struct Sheet<'a> {
     sums: Vec<f64>,
     /// The largest change of any call.
     change_max: f64,
-    unit: Unit,
+    unit: TreeUnit,
 }
 
 /// The position of a node: offset from the left and width in the trees' unit, and number of callers above.
-struct Span {
+struct FlameSpan {
     place: usize,
     left: f64,
     width: f64,
     depth: usize,
 }
 
-impl<'a> Sheet<'a> {
-    fn of(trees: Vec<(&'a str, Tree)>, unit: Unit) -> Sheet<'a> {
+impl<'a> FlameSheet<'a> {
+    fn of(trees: Vec<(&'a str, Tree)>, unit: TreeUnit) -> FlameSheet<'a> {
         let totals = trees.iter().map(|(_, tree)| tree.totals()).collect();
         let sums = trees.iter().map(|(_, tree)| tree.total()).collect();
-        let mut sheet = Sheet { trees, totals, sums, change_max: 0.0, unit };
+        let mut sheet = FlameSheet { trees, totals, sums, change_max: 0.0, unit };
         let changes = (0..sheet.tree().nodes.len()).map(|place| sheet.change(place).abs());
         sheet.change_max = changes.fold(0.0, f64::max);
         sheet
@@ -259,7 +266,7 @@ impl<'a> Sheet<'a> {
     ///
     /// A node is as wide as its callees, plus the larger of its self values in the trees. So a node removed
     /// from the second tree is visible beside a new one.
-    fn spans(&self) -> (Vec<Span>, f64) {
+    fn spans(&self) -> (Vec<FlameSpan>, f64) {
         let mut widest = self.tree().clone();
         for (place, node) in widest.nodes.iter_mut().enumerate() {
             node.self_value = self.own(place).fold(0.0, f64::max);
@@ -272,11 +279,11 @@ impl<'a> Sheet<'a> {
             let mut places = places.to_vec();
             places.sort_by(|one, other| widths[*other].total_cmp(&widths[*one]).then(one.cmp(other)));
             let span = |place: usize| {
-                let span = Span { place, left, width: widths[place], depth };
+                let span = FlameSpan { place, left, width: widths[place], depth };
                 left += span.width;
                 span
             };
-            let row: Vec<Span> = places.into_iter().map(span).collect();
+            let row: Vec<FlameSpan> = places.into_iter().map(span).collect();
             row.into_iter().rev()
         };
         let (mut spans, mut open) = (Vec::new(), row(&roots, 0.0, 0).collect::<Vec<_>>());
@@ -323,10 +330,10 @@ impl<'a> Sheet<'a> {
     }
 
     fn signed(&self, difference: f64) -> String {
-        self.unit.difference(&Interval::exactly(difference)).0
+        self.unit.difference(&CostInterval::exactly(difference)).0
     }
 
-    fn span(&self, span: &Span, scale: f64) -> String {
+    fn span(&self, span: &FlameSpan, scale: f64) -> String {
         let frame = &self.tree().frames[self.tree().nodes[span.place].frame];
         let (x, y) = (MARGIN + span.left * scale, HEAD + span.depth as f64 * ROW);
         let width = span.width * scale;
@@ -355,7 +362,7 @@ impl<'a> Sheet<'a> {
         )
     }
 
-    fn fill(&self, kind: Kind, place: usize) -> Rgb {
+    fn fill(&self, kind: CodeKind, place: usize) -> Rgb {
         match self.trees.as_slice() {
             [_, _] if self.change_max > 0.0 => of_change(self.change(place) / self.change_max),
             [_, _] => SAME,

@@ -7,7 +7,7 @@ use std::fmt;
 
 use model::text::{cut, cut_start, line};
 
-use crate::{Frame, Kind, Package};
+use crate::{CodeKind, Frame, Package};
 
 /// Maximum length of a stored name.
 const KEPT_MAX: usize = 200;
@@ -84,7 +84,7 @@ impl Frame {
     pub fn name_and_place(&self) -> String {
         let (name, place) = (self.name(), self.place());
         // `(garbage collector)` is complete, and `(anonymous FILE:LINE)` contains the place.
-        if self.kind == Kind::Gc || name.contains(&place) { name } else { format!("{name}  {place}") }
+        if self.kind == CodeKind::Gc || name.contains(&place) { name } else { format!("{name}  {place}") }
     }
 
     /// For a sentence: `check (users.js:31)`. A name that contains its place is used alone.
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_name_steers_no_terminal() {
-        let mut frame = Frame::new("\u{1b}[2Jx\u{202e}y", "a\nb.js", 3, Kind::Application);
+        let mut frame = Frame::new("\u{1b}[2Jx\u{202e}y", "a\nb.js", 3, CodeKind::Application);
         assert_eq!(frame.in_sentence(), "\u{fffd}[2Jx\u{fffd}y (a\u{fffd}b.js:3)");
         frame.function = "f".repeat(1000);
         assert!(frame.in_sentence().chars().count() < 140);

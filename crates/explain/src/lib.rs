@@ -32,20 +32,21 @@ mod views;
 mod waiting;
 mod write;
 
-pub use captures::{Source, loop_delay_us};
+pub use captures::{CaptureFiles, loop_delay_us};
 pub use cause::proposals;
 pub use comparison::compare_trees;
-pub use cut::{Cut, Window, cpu_tree, heap_tree, native_tree};
+pub use cut::{Cut, TimeWindow, cpu_tree, heap_tree, native_tree};
 pub use document::{Why, all_of, difference, difference_json, profile, profile_json};
 pub use doubt::{Doubt, DoubtKind, Note};
-pub use explain::{Measured, explain};
+pub use explain::{MeasuredDifference, explain};
 pub use explanation::{
-    Change, Comparison, Cost, Explanation, Interval, LineCost, Row, Subject, Tax, Waiting, WorkerShare,
+    Cost, CostChange, CostComparison, CostInterval, ExplainedService, Explanation, FunctionCost, LineCost,
+    Tax, WaitingTimes, WorkerShare,
 };
 pub use naming::Naming;
 pub use read::{
-    CpuProfile, HeapProfile, NativeFrame, NativeProfile, NativeStack, Profile, ReadError, read_any,
+    CpuProfile, HeapProfile, NativeFrame, NativeProfile, NativeStack, Profile, ProfileReadError, read_any,
 };
-pub use tree::{Frame, FunctionValue, Kind, Node, Package, Tree, merge};
-pub use unit::Unit;
+pub use tree::{CodeKind, Frame, FunctionValue, Package, Tree, TreePlace, merge};
+pub use unit::TreeUnit;
 pub use write::{cpuprofile, folded, speedscope};

@@ -14,14 +14,14 @@ mod source_map;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::captures::Source;
+use crate::captures::CaptureFiles;
 use crate::cut::IDLE;
 use crate::doubt::{DoubtKind, Note};
 use crate::label::clean;
 use crate::read::CallFrame;
-use crate::{Frame, Kind};
-use place::{Place, Placing};
-use source_map::Mapping;
+use crate::{CodeKind, Frame};
+use place::{FunctionPlace, Placing};
+use source_map::SourceMapping;
 
 /// A function from this column on is in generated code.
 const MINIFIED_COLUMN_MIN: u32 = 500;
@@ -37,13 +37,13 @@ pub struct Naming<'a> {
     /// profile's own files and their `node_modules`.
     pub directory: &'a str,
     /// Source of versions and source maps.
-    pub source: &'a dyn Source,
+    pub source: &'a dyn CaptureFiles,
 }
 
 /// A script: its place, and its source map with the file that contains it.
 struct Script {
-    place: Place,
-    mapping: Option<(Mapping, String)>,
+    place: FunctionPlace,
+    mapping: Option<(SourceMapping, String)>,
 }
 
 pub(crate) struct Namer<'a> {
@@ -69,7 +69,7 @@ impl<'a> Namer<'a> {
     pub fn name(&mut self, call: &CallFrame, caller: Option<&Frame>) -> Frame {
         if call.is_wasm() {
             let package = caller.and_then(|caller| caller.package.clone());
-            return Frame { package, ..Frame::new(&call.function, &call.url, call.line, Kind::Native) };
+            return Frame { package, ..Frame::new(&call.function, &call.url, call.line, CodeKind::Native) };
         }
         match (call.url.is_empty(), call.scripted) {
             (false, _) => self.scripted(call),
@@ -87,7 +87,7 @@ impl<'a> Namer<'a> {
     fn scripted(&mut self, call: &CallFrame) -> Frame {
         let script = self.script(&call.url);
         let mapping = script.mapping.as_ref();
-        if mapping.is_none() && call.column >= MINIFIED_COLUMN_MIN && script.place.kind != Kind::Core {
+        if mapping.is_none() && call.column >= MINIFIED_COLUMN_MIN && script.place.kind != CodeKind::Core {
             self.minified.insert(script.place.shown());
         }
         let found = mapping.and_then(|(of, map)| Some((of, map, of.origin(call.line, call.column)?)));
@@ -122,7 +122,7 @@ impl<'a> Namer<'a> {
         let found = place.path.as_deref().and_then(|path| self.placing.source.source_map(path));
         let mapping = found.and_then(|(bytes, map)| {
             let unreadable = |problem| self.unreadable.insert(format!("{} ({problem})", place.shown()));
-            Some((Mapping::read(&bytes).map_err(unreadable).ok()?, map))
+            Some((SourceMapping::read(&bytes).map_err(unreadable).ok()?, map))
         });
         let script = Rc::new(Script { place, mapping });
         self.scripts.insert(url.into(), Rc::clone(&script));
@@ -147,19 +147,21 @@ impl<'a> Namer<'a> {
 }
 
 /// The kind of code of V8's special names, in CPU and heap profiles.
-fn special(name: &str) -> Option<Kind> {
+fn special(name: &str) -> Option<CodeKind> {
     Some(match name {
-        IDLE => Kind::Waiting,
-        "(garbage collector)" | "(garbage collector threads)" | "(GC)" => Kind::Gc,
+        IDLE => CodeKind::Waiting,
+        "(garbage collector)" | "(garbage collector threads)" | "(GC)" => CodeKind::Gc,
         "(program)" | "(root)" | "(unknown)" | "(V8 API)" | "(JS)" | "(OTHER)" | "(EXTERNAL)" | "(IDLE)"
-        | "(LOGGING)" | "(ATOMICS_WAIT)" => Kind::Native,
-        "(compiler)" | "(compiler threads)" | "(PARSER)" | "(COMPILER)" | "(BYTECODE_COMPILER)" => Kind::Jit,
-        "(thread pool)" => Kind::ThreadPool,
+        | "(LOGGING)" | "(ATOMICS_WAIT)" => CodeKind::Native,
+        "(compiler)" | "(compiler threads)" | "(PARSER)" | "(COMPILER)" | "(BYTECODE_COMPILER)" => {
+            CodeKind::Jit
+        }
+        "(thread pool)" => CodeKind::ThreadPool,
         _ => return None,
     })
 }
 
-fn named(place: &Place, function: &str, line: u32) -> Frame {
+fn named(place: &FunctionPlace, function: &str, line: u32) -> Frame {
     let function = match clean(function).as_str() {
         "" | "(anonymous)" => anonymous(&place.file, line),
         name => name.to_owned(),
@@ -174,13 +176,13 @@ fn anonymous(file: &str, line: u32) -> String {
 /// A function of code generated from text at run time, such as a template. It belongs to its caller.
 fn evaluated(call: &CallFrame, caller: Option<&Frame>) -> Frame {
     const MARK: &str = "(eval)";
-    let owner = caller.filter(|caller| caller.kind != Kind::Core);
+    let owner = caller.filter(|caller| caller.kind != CodeKind::Core);
     let (file, kind, package) = match owner {
         Some(owner) if owner.file.ends_with(MARK) => (owner.file.clone(), owner.kind, owner.package.clone()),
         Some(owner) => (format!("{} {MARK}", owner.file), owner.kind, owner.package.clone()),
-        None => (MARK.to_owned(), Kind::Application, None),
+        None => (MARK.to_owned(), CodeKind::Application, None),
     };
-    named(&Place { file, kind, package, path: None }, &call.function, call.line)
+    named(&FunctionPlace { file, kind, package, path: None }, &call.function, call.line)
 }
 
 /// Code that is not JavaScript: V8 itself, and C++ functions of Node.js and of addons. Their names alone are
@@ -193,12 +195,12 @@ fn compiled(call: &CallFrame, caller: Option<&Frame>) -> Frame {
     }
     let of_caller = |name: &str| Frame {
         package: caller.and_then(|caller| caller.package.clone()),
-        ..Frame::new(name, "", 0, Kind::Native)
+        ..Frame::new(name, "", 0, CodeKind::Native)
     };
     match caller {
         _ if call.function.starts_with(REGULAR_EXPRESSION) => of_caller(&call.function),
-        Some(caller) if caller.kind == Kind::Core => {
-            Frame::new(&format!("{} {MARK}", caller.function), &caller.file, 0, Kind::Native)
+        Some(caller) if caller.kind == CodeKind::Core => {
+            Frame::new(&format!("{} {MARK}", caller.function), &caller.file, 0, CodeKind::Native)
         }
         _ => of_caller(format!("{} {MARK}", call.function.trim_end_matches(MARK).trim_end()).trim_start()),
     }

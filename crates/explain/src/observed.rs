@@ -29,7 +29,7 @@ use crate::captures::{Profiles, cpu_ns};
 use crate::doubt::{DoubtKind, Note};
 use crate::thread::{Class, classes, is_node};
 use crate::tree::{self, below, together, without_waiting};
-use crate::{Frame, Kind, Node, Tree, Window, WorkerShare};
+use crate::{CodeKind, Frame, TimeWindow, Tree, TreePlace, WorkerShare};
 
 /// Share of a service's CPU time from which on a process without a profile is a doubt, and any process is
 /// listed.
@@ -72,7 +72,7 @@ pub(crate) struct ProcessTree {
 }
 
 /// The inputs of an observation.
-pub(crate) struct Sight<'a> {
+pub(crate) struct ObservedPlace<'a> {
     pub capture: &'a Capture,
     pub service: &'a CapturedService,
     /// Kernel samples of the same trial.
@@ -82,7 +82,7 @@ pub(crate) struct Sight<'a> {
     pub profiles: &'a dyn Profiles,
 }
 
-impl Sight<'_> {
+impl ObservedPlace<'_> {
     pub fn observe(&self) -> Observed {
         let seen: Vec<ProcessTree> =
             self.service.processes.iter().map(|process| self.process(process)).collect();
@@ -156,7 +156,7 @@ impl Sight<'_> {
             let doubt = if is_too_old(agent) { DoubtKind::NodeTooOld } else { DoubtKind::WorkerUnprofiled };
             Note::new(doubt, format!("{whose} gave no profile: {why}"))
         })?;
-        let window = Window { start_ns: self.capture.start_ns, end_ns: self.capture.end_ns };
+        let window = TimeWindow { start_ns: self.capture.start_ns, end_ns: self.capture.end_ns };
         let cut = self.profiles.cpu(file, window, &self.service.directory)?;
         let tree = without_waiting(&cut.tree);
         let busy_ns = tree.total();
@@ -191,7 +191,7 @@ impl Sight<'_> {
         seen.share.profiled = native.is_some();
         seen.tree = native.unwrap_or_else(|| {
             let root = |thread: &ThreadUse| {
-                tree::root(&format!("({})", thread.name), Kind::Native, thread.cpu_ns as f64)
+                tree::root(&format!("({})", thread.name), CodeKind::Native, thread.cpu_ns as f64)
             };
             together(&process.threads.iter().map(root).collect::<Vec<Tree>>())
         });
@@ -260,9 +260,9 @@ fn by_class(process: &CapturedProcess, threads: IndexMap<u32, Tree>) -> BTreeMap
 /// is in the kernel. Otherwise its functions would be assigned that time.
 fn kernel_beside<'t>(samples: impl Iterator<Item = &'t Tree>, cpu_ns: u64) -> Tree {
     let seen = together(samples);
-    let is_seen = seen.frames.iter().any(|frame| frame.kind == Kind::Kernel) || seen.nodes.is_empty();
+    let is_seen = seen.frames.iter().any(|frame| frame.kind == CodeKind::Kernel) || seen.nodes.is_empty();
     let rest = if is_seen { 0.0 } else { cpu_ns as f64 - seen.total() };
-    tree::root("(kernel)", Kind::Kernel, rest)
+    tree::root("(kernel)", CodeKind::Kernel, rest)
 }
 
 /// Whether a Node.js is known to be older than the agent supports.
@@ -286,17 +286,17 @@ fn thread_of(process: &CapturedProcess, agent: &AgentSeen, busy_ns: f64, taken: 
 }
 
 /// Threads without a JavaScript profile: the name of the root of each class, and its kind of code.
-const HELPERS: [(Class, &str, Kind); 3] = [
-    (Class::Pool, "(thread pool)", Kind::ThreadPool),
-    (Class::V8, "(V8 helper threads)", Kind::Gc),
-    (Class::Other, "(other threads)", Kind::Native),
+const HELPERS: [(Class, &str, CodeKind); 3] = [
+    (Class::Pool, "(thread pool)", CodeKind::ThreadPool),
+    (Class::V8, "(V8 helper threads)", CodeKind::Gc),
+    (Class::Other, "(other threads)", CodeKind::Native),
 ];
 
 /// The work of such threads, below their root.
 fn helpers(root: &Frame, mut shape: Tree, class: Class) -> Tree {
     // Work that cannot be identified as compiling counts as garbage collection, which these threads do once a
     // service is warm.
-    let unknown = |kind| class == Class::Pool || class == Class::V8 && kind == Kind::Native;
+    let unknown = |kind| class == Class::Pool || class == Class::V8 && kind == CodeKind::Native;
     shape.frames.iter_mut().filter(|frame| unknown(frame.kind)).for_each(|frame| frame.kind = root.kind);
     below(root, &shape)
 }
@@ -343,7 +343,7 @@ impl NativeSide {
     /// The kernel's share of a process's JavaScript threads, 0 to 1. Zero if it was not sampled.
     pub fn kernel_share(&self, pid: u32) -> f64 {
         let Some(tree) = self.of(pid, Class::JavaScript) else { return 0.0 };
-        let kernel = tree.sums(|frame| Some(frame.kind)).get(&Kind::Kernel).copied();
+        let kernel = tree.sums(|frame| Some(frame.kind)).get(&CodeKind::Kernel).copied();
         kernel.map_or(0.0, |kernel| (kernel / tree.total()).clamp(0.0, 1.0))
     }
 }
@@ -356,7 +356,7 @@ fn with_kernel(tree: &Tree, share: f64) -> Tree {
     let by_kind = tree.sums(|frame| Some(frame.kind));
     let mut wanted = tree.total() * share;
     // Taken from native functions first, then from Node.js's own: the fraction of each.
-    let [of_native, of_core] = [Kind::Native, Kind::Core].map(|kind| {
+    let [of_native, of_core] = [CodeKind::Native, CodeKind::Core].map(|kind| {
         let there = by_kind.get(&kind).copied().filter(|there| *there > 0.0);
         let part = there.map_or(0.0, |there| (wanted / there).clamp(0.0, 1.0));
         wanted -= part * there.unwrap_or(0.0);
@@ -364,12 +364,12 @@ fn with_kernel(tree: &Tree, share: f64) -> Tree {
     });
     let mut made = tree.clone();
     let kernel = made.frames.len();
-    made.frames.push(Frame::new("(kernel)", "", 0, Kind::Kernel));
+    made.frames.push(Frame::new("(kernel)", "", 0, CodeKind::Kernel));
     for index in 0..tree.nodes.len() {
         let node = &mut made.nodes[index];
         let factor = match tree.frames.get(node.frame).map(|frame| frame.kind) {
-            Some(Kind::Native) => of_native,
-            Some(Kind::Core) => of_core,
+            Some(CodeKind::Native) => of_native,
+            Some(CodeKind::Core) => of_core,
             _ => 0.0,
         };
         let value = node.self_value * factor;
@@ -377,7 +377,7 @@ fn with_kernel(tree: &Tree, share: f64) -> Tree {
             node.self_value -= value;
             node.lines.values_mut().for_each(|line| *line *= 1.0 - factor);
             let lines = BTreeMap::new();
-            made.nodes.push(Node { frame: kernel, parent: Some(index), self_value: value, lines });
+            made.nodes.push(TreePlace { frame: kernel, parent: Some(index), self_value: value, lines });
         }
     }
     made
@@ -387,7 +387,7 @@ fn with_kernel(tree: &Tree, share: f64) -> Tree {
 mod tests {
     use super::*;
 
-    fn made_of(parts: &[(&str, Kind, f64)]) -> Tree {
+    fn made_of(parts: &[(&str, CodeKind, f64)]) -> Tree {
         let trees: Vec<Tree> =
             parts.iter().map(|(name, kind, value)| tree::root(name, *kind, *value)).collect();
         together(&trees)
@@ -396,18 +396,21 @@ mod tests {
     #[test]
     fn the_kernel_is_taken_out_of_those_who_call_it_and_of_nobody_else() {
         let all = made_of(&[
-            ("spin", Kind::Application, 50.0),
-            ("(program)", Kind::Native, 20.0),
-            ("write", Kind::Core, 30.0),
+            ("spin", CodeKind::Application, 50.0),
+            ("(program)", CodeKind::Native, 20.0),
+            ("write", CodeKind::Core, 30.0),
         ]);
         let some = with_kernel(&all, 0.1).sums(|frame| Some(frame.kind));
-        assert_eq!((some[&Kind::Kernel], some[&Kind::Native], some[&Kind::Core]), (10.0, 10.0, 30.0));
+        assert_eq!(
+            (some[&CodeKind::Kernel], some[&CodeKind::Native], some[&CodeKind::Core]),
+            (10.0, 10.0, 30.0)
+        );
         let more = with_kernel(&all, 0.35).sums(|frame| Some(frame.kind));
-        assert!((more[&Kind::Kernel] - 35.0).abs() < 1e-9 && (more[&Kind::Core] - 15.0).abs() < 1e-9);
-        assert_eq!(more[&Kind::Application], 50.0);
+        assert!((more[&CodeKind::Kernel] - 35.0).abs() < 1e-9 && (more[&CodeKind::Core] - 15.0).abs() < 1e-9);
+        assert_eq!(more[&CodeKind::Application], 50.0);
         // The maximum that can be taken.
         let most = with_kernel(&all, 0.9).sums(|frame| Some(frame.kind));
-        assert_eq!((most[&Kind::Kernel], most[&Kind::Application]), (50.0, 50.0));
+        assert_eq!((most[&CodeKind::Kernel], most[&CodeKind::Application]), (50.0, 50.0));
         assert_eq!(with_kernel(&all, f64::NAN), all);
     }
 }

@@ -21,12 +21,12 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use machine::clock::monotonic_ns;
-use machine::{Rights, Texts, process};
+use machine::{ProcessRights, Texts, process};
 use model::quantity::many;
 
-use self::event::{Event, Mode, Ring, page_bytes};
+use self::event::{Mode, PerfEvent, PerfRing, page_bytes};
 use self::space::{Binaries, Space};
-use self::stacks::{Names, Tally, Thread, thread_name};
+use self::stacks::{SampledThread, StackNames, StackTally, thread_name};
 use crate::NativeProfile;
 use crate::read::NATIVE_VERSION;
 
@@ -49,25 +49,25 @@ const PERIOD_NS: u64 = 1_001_000;
 const READ_EVERY: Duration = Duration::from_millis(100);
 
 /// Sampling in progress. Dropping it ends the sampling without a result.
-pub struct Sampler {
-    events: Vec<Event>,
+pub struct StackSampler {
+    events: Vec<PerfEvent>,
     /// Dropped to end the reader.
     running: Sender<()>,
-    reader: JoinHandle<Tally>,
+    reader: JoinHandle<StackTally>,
     spaces: Vec<Space>,
     binaries: Binaries,
     start_ns: u64,
     notes: Vec<String>,
 }
 
-impl Sampler {
+impl StackSampler {
     /// Samples all threads of these processes, and threads that they start. Processes that they start are not
     /// sampled.
     ///
     /// # Errors
     /// Returns an error if none of the processes exists, one belongs to another user, there are too few open
     /// files or too little memory, or the kernel does not allow it ([`crate::perf::allowed`]).
-    pub fn start(pids: &[u32]) -> Result<Sampler, PerfError> {
+    pub fn start(pids: &[u32]) -> Result<StackSampler, PerfError> {
         let pids = model::distinct(pids.iter().copied());
         let mode = granted()?;
         let (events, rings, names) = open(&pids, mode)?;
@@ -75,7 +75,7 @@ impl Sampler {
         let spaces = pids.iter().map(|pid| Space::of(*pid, &mut binaries)).collect();
         let notes = if mode.kernel { Vec::new() } else { vec![why_no_kernel(&rights())] };
         let (running, stop) = channel();
-        let (tally, pids) = (Tally::of(names), pids.into_iter().collect());
+        let (tally, pids) = (StackTally::of(names), pids.into_iter().collect());
         let reader = Builder::new()
             .name("perf-reader".to_owned())
             .spawn(move || counted(tally, rings, &pids, &stop))?;
@@ -83,7 +83,7 @@ impl Sampler {
         for event in &events {
             event.enable()?;
         }
-        Ok(Sampler { events, running, reader, spaces, binaries, start_ns, notes })
+        Ok(StackSampler { events, running, reader, spaces, binaries, start_ns, notes })
     }
 
     /// Ends sampling and resolves names. Returns the profile of each process, in the given order, including
@@ -102,7 +102,7 @@ impl Sampler {
         for space in &mut spaces {
             space.refresh(&mut binaries);
         }
-        let names = Names::read(&tally, &mut spaces, binaries);
+        let names = StackNames::read(&tally, &mut spaces, binaries);
         let profile = |space: &Space| {
             let (frames, stacks, kernel_hidden) = names.stacks(&tally, space);
             NativeProfile {
@@ -121,7 +121,7 @@ impl Sampler {
     }
 }
 
-fn notes(of_start: &[String], tally: &Tally, kernel_hidden: bool) -> Vec<String> {
+fn notes(of_start: &[String], tally: &StackTally, kernel_hidden: bool) -> Vec<String> {
     const HIDDEN: &str = "functions of the kernel have no names: kernel.kptr_restrict hides them; sudo sysctl kernel.kptr_restrict=0";
     let (throttled, broken) = (tally.throttled, tally.broken);
     let notes = [
@@ -135,7 +135,12 @@ fn notes(of_start: &[String], tally: &Tally, kernel_hidden: bool) -> Vec<String>
 }
 
 /// The body of the reader thread, which runs until the other end of `stop` is dropped.
-fn counted(mut tally: Tally, mut rings: Vec<Ring>, pids: &HashSet<u32>, stop: &Receiver<()>) -> Tally {
+fn counted(
+    mut tally: StackTally,
+    mut rings: Vec<PerfRing>,
+    pids: &HashSet<u32>,
+    stop: &Receiver<()>,
+) -> StackTally {
     let mut bytes = Vec::new();
     loop {
         // Nothing is ever sent: the other end is dropped once the events are disabled. Their output is then
@@ -199,7 +204,7 @@ pub fn allowed() -> Result<(), PerfError> {
 pub(crate) fn granted() -> Result<Mode, PerfError> {
     let mut mode = Mode { kernel: true, threads_only: true };
     loop {
-        let Err(error) = Event::open(None, mode) else { return Ok(mode) };
+        let Err(error) = PerfEvent::open(None, mode) else { return Ok(mode) };
         match error.raw_os_error() {
             // Linux before 5.13 does not know this flag.
             Some(libc::EINVAL) if mode.threads_only => mode.threads_only = false,
@@ -209,12 +214,12 @@ pub(crate) fn granted() -> Result<Mode, PerfError> {
     }
 }
 
-fn rights() -> Rights {
-    Rights::of(&Texts::look())
+fn rights() -> ProcessRights {
+    ProcessRights::of(&Texts::look())
 }
 
 /// The reason the kernel's work is not in a profile.
-fn why_no_kernel(rights: &Rights) -> String {
+fn why_no_kernel(rights: &ProcessRights) -> String {
     let level = rights.perf_event_paranoid.map_or_else(|| "unknown".to_owned(), |level| level.to_string());
     format!(
         "the kernel's own work is not in it: kernel.perf_event_paranoid is {level}; with 1, or with CAP_PERFMON, it is"
@@ -230,7 +235,7 @@ const MODULE: &str =
     "a security module (SELinux, lockdown in confidentiality mode) forbids it; run as root outside of it";
 
 /// Converts the system's error into a helpful message.
-fn refusal(error: io::Error, rights: &Rights) -> PerfError {
+fn refusal(error: io::Error, rights: &ProcessRights) -> PerfError {
     let (why, hint) = match (error.raw_os_error(), rights.perf_event_paranoid) {
         (Some(libc::ENOSYS), Some(_)) | (Some(libc::EPERM), _) if rights.filtered == Some(true) => {
             ("a filter of system calls (seccomp) refuses perf_event_open".to_owned(), CONTAINER)
@@ -257,7 +262,7 @@ fn refusal(error: io::Error, rights: &Rights) -> PerfError {
 }
 
 /// Events that are not enabled yet, their rings, and the names of their threads.
-type Opened = (Vec<Event>, Vec<Ring>, HashMap<Thread, String>);
+type OpenedEvents = (Vec<PerfEvent>, Vec<PerfRing>, HashMap<SampledThread, String>);
 
 /// Maximum attempts, because threads may start while events are opened.
 const ATTEMPTS: usize = 3;
@@ -267,7 +272,7 @@ const RING_BYTES: usize = 256 << 10;
 const RING_BYTES_MIN: usize = 32 << 10;
 
 /// Opens events for all threads of these processes.
-pub(crate) fn open(pids: &[u32], mode: Mode) -> Result<Opened, PerfError> {
+pub(crate) fn open(pids: &[u32], mode: Mode) -> Result<OpenedEvents, PerfError> {
     let mut threads = threads_of(pids)?;
     for _ in 1..ATTEMPTS {
         let opened = open_threads(&threads, mode)?;
@@ -282,9 +287,9 @@ pub(crate) fn open(pids: &[u32], mode: Mode) -> Result<Opened, PerfError> {
     open_threads(&threads, mode)
 }
 
-fn threads_of(pids: &[u32]) -> Result<BTreeSet<Thread>, PerfError> {
-    let threads = |&pid: &u32| process::threads(pid).into_iter().map(move |tid| Thread { pid, tid });
-    let all: BTreeSet<Thread> = pids.iter().flat_map(threads).collect();
+fn threads_of(pids: &[u32]) -> Result<BTreeSet<SampledThread>, PerfError> {
+    let threads = |&pid: &u32| process::threads(pid).into_iter().map(move |tid| SampledThread { pid, tid });
+    let all: BTreeSet<SampledThread> = pids.iter().flat_map(threads).collect();
     match pids.first() {
         // A service may start short-lived processes. If other processes exist, they are sampled.
         Some(pid) if all.is_empty() => {
@@ -294,14 +299,14 @@ fn threads_of(pids: &[u32]) -> Result<BTreeSet<Thread>, PerfError> {
     }
 }
 
-fn open_threads(threads: &BTreeSet<Thread>, mode: Mode) -> Result<Opened, PerfError> {
+fn open_threads(threads: &BTreeSet<SampledThread>, mode: Mode) -> Result<OpenedEvents, PerfError> {
     // `/proc` also accepts a thread ID here.
     let cpus: BTreeSet<usize> = threads.iter().flat_map(|thread| process::cpus(thread.tid)).collect();
     // All events of a CPU write to the ring of the first.
-    let mut by_cpu: BTreeMap<usize, (Ring, Vec<Event>)> = BTreeMap::new();
+    let mut by_cpu: BTreeMap<usize, (PerfRing, Vec<PerfEvent>)> = BTreeMap::new();
     for thread in threads {
         for &cpu in &cpus {
-            let event = match Event::open(Some((thread.tid, cpu)), mode) {
+            let event = match PerfEvent::open(Some((thread.tid, cpu)), mode) {
                 Ok(event) => event,
                 // The thread has exited, or the CPU is offline.
                 Err(error)
@@ -321,16 +326,16 @@ fn open_threads(threads: &BTreeSet<Thread>, mode: Mode) -> Result<Opened, PerfEr
             }
         }
     }
-    let (rings, events): (Vec<Ring>, Vec<Vec<Event>>) = by_cpu.into_values().unzip();
+    let (rings, events): (Vec<PerfRing>, Vec<Vec<PerfEvent>>) = by_cpu.into_values().unzip();
     let names = threads.iter().map(|thread| (*thread, thread_name(*thread))).collect();
     Ok((events.into_iter().flatten().collect(), rings, names))
 }
 
 /// The largest available ring: other programs may use a part of the user's allowance.
-fn ring(event: &Event, cpus: usize) -> Result<Ring, PerfError> {
+fn ring(event: &PerfEvent, cpus: usize) -> Result<PerfRing, PerfError> {
     let mut bytes = RING_BYTES;
     loop {
-        match Ring::map(event, (bytes / page_bytes()).max(1)) {
+        match PerfRing::map(event, (bytes / page_bytes()).max(1)) {
             Ok(ring) => return Ok(ring),
             Err(source) if bytes <= RING_BYTES_MIN => {
                 let why =
@@ -384,7 +389,7 @@ mod tests {
         const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
         let rights = |level: &str, status: &str| {
             let level = if level.is_empty() { String::new() } else { format!("== {PARANOID}\n{level}\n") };
-            Rights::of(&Texts::kept(&format!("== /proc/self/status\n{status}\n{level}")))
+            ProcessRights::of(&Texts::kept(&format!("== /proc/self/status\n{status}\n{level}")))
         };
         let denied = "(os error 13), although kernel.perf_event_paranoid is -1";
         for (errno, level, status, says, hints) in [

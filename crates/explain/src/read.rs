@@ -17,7 +17,7 @@ pub(crate) use prof_process::{script as script_frame, usual_us};
 pub(crate) use v8::{CallFrame, Calls};
 pub use v8::{CpuProfile, HeapProfile};
 
-use crate::{Cut, Naming, Unit, cpu_tree, heap_tree, native_tree};
+use crate::{Cut, Naming, TreeUnit, cpu_tree, heap_tree, native_tree};
 
 /// Maximum calls of a profile. V8 makes some 10 000 for an hour of a service.
 pub(crate) const NODES_MAX: usize = 4_000_000;
@@ -29,7 +29,7 @@ const NATIVE: &str = ".native.json";
 
 /// The reason a profile cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ReadError {
+pub enum ProfileReadError {
     /// It is truncated.
     #[error(
         "{format}: cut off at line {line}, column {column}: it ends in the middle, and no part of it can be trusted; \
@@ -48,7 +48,7 @@ pub enum ReadError {
     Unusable(String),
 }
 
-impl ReadError {
+impl ProfileReadError {
     pub(crate) fn json(format: &'static str, bytes: &[u8], error: &serde_json::Error) -> Self {
         let (line, column) = (error.line(), error.column());
         if error.is_eof() || (error.is_syntax() && is_end(bytes, line, column)) {
@@ -75,18 +75,21 @@ fn is_end(bytes: &[u8], line: usize, column: usize) -> bool {
 
 /// Rejects input with more objects than the maximum number of calls, because each takes more memory than its
 /// text. The code that opens a file limits its size.
-fn bounded<'b>(format: &str, bytes: &'b [u8]) -> Result<&'b [u8], ReadError> {
+fn bounded<'b>(format: &str, bytes: &'b [u8]) -> Result<&'b [u8], ProfileReadError> {
     if bytes.iter().filter(|byte| **byte == b'{').count() > OBJECTS_MAX {
-        return Err(ReadError::unusable(format, format!("too many values, at most {OBJECTS_MAX} are read")));
+        return Err(ProfileReadError::unusable(
+            format,
+            format!("too many values, at most {OBJECTS_MAX} are read"),
+        ));
     }
     // Some editors write a byte order mark first.
     Ok(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes))
 }
 
 /// Parses a JSON profile.
-fn parsed<'b, T: Deserialize<'b>>(format: &'static str, bytes: &'b [u8]) -> Result<T, ReadError> {
+fn parsed<'b, T: Deserialize<'b>>(format: &'static str, bytes: &'b [u8]) -> Result<T, ProfileReadError> {
     let bytes = bounded(format, bytes)?;
-    serde_json::from_slice(bytes).map_err(|error| ReadError::json(format, bytes, &error))
+    serde_json::from_slice(bytes).map_err(|error| ProfileReadError::json(format, bytes, &error))
 }
 
 /// Version of `.native.json`, which proofload's own sampling writes.
@@ -156,7 +159,7 @@ impl NativeProfile {
     ///
     /// # Errors
     /// Returns an error if it is truncated, not JSON, of another version, or refers to missing functions.
-    pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
+    pub fn read(bytes: &[u8]) -> Result<Self, ProfileReadError> {
         let profile: Self = parsed(NATIVE, bytes)?;
         let places = || profile.stacks.iter().flat_map(|stack| &stack.frames);
         let (known, count) = (profile.frames.len(), places().count());
@@ -169,7 +172,7 @@ impl NativeProfile {
         } else {
             return Ok(profile);
         };
-        Err(ReadError::unusable(NATIVE, problem))
+        Err(ProfileReadError::unusable(NATIVE, problem))
     }
 }
 
@@ -195,10 +198,10 @@ impl Profile {
     }
 
     /// The unit of its values.
-    pub fn unit(&self) -> Unit {
+    pub fn unit(&self) -> TreeUnit {
         match self {
-            Self::Cpu(_) | Self::Native(_) => Unit::Nanoseconds,
-            Self::Heap(_) => Unit::Bytes,
+            Self::Cpu(_) | Self::Native(_) => TreeUnit::Nanoseconds,
+            Self::Heap(_) => TreeUnit::Bytes,
         }
     }
 }
@@ -207,31 +210,31 @@ impl Profile {
 ///
 /// # Errors
 /// Returns an error if the format is unknown, or its reader rejects it.
-pub fn read_any(name: &str, bytes: &[u8]) -> Result<Profile, ReadError> {
+pub fn read_any(name: &str, bytes: &[u8]) -> Result<Profile, ProfileReadError> {
     const FORMAT: &str = "profile";
     let bytes = bounded(FORMAT, bytes)?;
     if bytes.starts_with(PROF_LOG) {
         let hint =
             "a log of node --prof: first node --prof-process --preprocess LOG > LOG.json, then read that";
-        return Err(ReadError::unusable(FORMAT, hint));
+        return Err(ProfileReadError::unusable(FORMAT, hint));
     }
     if bytes.trim_ascii_start().starts_with(b"[") {
-        return Err(ReadError::unusable(FORMAT, TRACE));
+        return Err(ProfileReadError::unusable(FORMAT, TRACE));
     }
     if !bytes.trim_ascii_start().starts_with(b"{") {
-        return Err(ReadError::unusable(name, UNKNOWN_FORMAT));
+        return Err(ProfileReadError::unusable(name, UNKNOWN_FORMAT));
     }
     // The top-level keys identify the format.
     let top: BTreeMap<Cow<'_, str>, IgnoredAny> =
-        serde_json::from_slice(bytes).map_err(|error| ReadError::json(FORMAT, bytes, &error))?;
+        serde_json::from_slice(bytes).map_err(|error| ProfileReadError::json(FORMAT, bytes, &error))?;
     let has = |key: &str| top.contains_key(key);
     match () {
         () if has("nodes") => CpuProfile::read(bytes).map(Profile::Cpu),
         () if has("stacks") => NativeProfile::read(bytes).map(Profile::Native),
         () if has("ticks") && has("code") => prof_process::read(bytes).map(Profile::Cpu),
-        () if has("traceEvents") => Err(ReadError::unusable(FORMAT, TRACE)),
+        () if has("traceEvents") => Err(ProfileReadError::unusable(FORMAT, TRACE)),
         () if has("head") => HeapProfile::read(bytes).map(Profile::Heap),
-        () => Err(ReadError::unusable(name, UNKNOWN_FORMAT)),
+        () => Err(ProfileReadError::unusable(name, UNKNOWN_FORMAT)),
     }
 }
 

@@ -17,7 +17,7 @@
 
 use model::{CapturedProcess, ThreadUse};
 
-use crate::Kind;
+use crate::CodeKind;
 use crate::label::has_part;
 use crate::read::MADE;
 
@@ -104,20 +104,20 @@ const MODULES: [&str; 4] = ["node", "libnode", "libv8", "libuv"];
 pub(crate) fn of_thread<'a>(
     name: &str,
     stack: impl Iterator<Item = (&'a str, &'a str)> + Clone,
-) -> Option<Kind> {
+) -> Option<CodeKind> {
     let has_script = stack.clone().any(|(_, module)| module == MADE);
     let stack = stack.filter(|(_, module)| is_ours(module)).map(|(function, _)| function);
     let says = |parts: &str| stack.clone().any(|function| has_part(parts, function));
     let pooled = says(POOL) || stack.clone().any(|function| function == POOL_LOOP);
     if name == "libuv-worker" || pooled || (!has_script && says(POOL_TASK)) {
-        return Some(Kind::ThreadPool);
+        return Some(CodeKind::ThreadPool);
     }
     let is_v8 = name.contains("V8Worker") || name.contains("V8 Worker") || says(V8_LOOPS);
-    is_v8.then(|| stack.clone().find_map(of_name).unwrap_or(Kind::Gc))
+    is_v8.then(|| stack.clone().find_map(of_name).unwrap_or(CodeKind::Gc))
 }
 
 /// The kind of work of a function and its callees.
-pub(crate) fn of_function(name: &str, module: &str) -> Option<Kind> {
+pub(crate) fn of_function(name: &str, module: &str) -> Option<CodeKind> {
     is_ours(module).then(|| of_name(name)).flatten()
 }
 
@@ -125,23 +125,23 @@ fn is_ours(module: &str) -> bool {
     MODULES.iter().any(|known| module.starts_with(known))
 }
 
-fn of_name(function: &str) -> Option<Kind> {
+fn of_name(function: &str) -> Option<CodeKind> {
     // A function named `Sweeper` in an addon is a different one.
     if !(function.contains("v8::") || function.contains("cppgc::")) {
         return None;
     }
     if has_part(COLLECTING, function) {
-        return Some(Kind::Gc);
+        return Some(CodeKind::Gc);
     }
-    has_part(COMPILING, function).then_some(Kind::Jit)
+    has_part(COMPILING, function).then_some(CodeKind::Jit)
 }
 
 /// The name of such a thread's root, regardless of its name in the system.
-pub(crate) fn root(kind: Kind) -> Option<&'static str> {
+pub(crate) fn root(kind: CodeKind) -> Option<&'static str> {
     match kind {
-        Kind::ThreadPool => Some("(thread pool)"),
-        Kind::Gc => Some("(garbage collector threads)"),
-        Kind::Jit => Some("(compiler threads)"),
+        CodeKind::ThreadPool => Some("(thread pool)"),
+        CodeKind::Gc => Some("(garbage collector threads)"),
+        CodeKind::Jit => Some("(compiler threads)"),
         _ => None,
     }
 }
@@ -191,8 +191,8 @@ mod tests {
     fn without_symbols_v8s_threads_are_the_same_whatever_the_version_calls_them() {
         let unnamed = [("[unknown]", "node")];
         let looped = [("node::PlatformWorkerThread", "node"), unnamed[0]];
-        assert_eq!(of_thread("V8Worker", unnamed.into_iter()), Some(Kind::Gc));
-        assert_eq!(of_thread("node", looped.into_iter()), Some(Kind::Gc));
+        assert_eq!(of_thread("V8Worker", unnamed.into_iter()), Some(CodeKind::Gc));
+        assert_eq!(of_thread("node", looped.into_iter()), Some(CodeKind::Gc));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "CodeKind")]
-pub enum Kind {
+pub enum CodeKind {
     /// The service's own files.
     Application,
     /// The web framework: express, fastify, koa, hapi and their routers.
@@ -39,7 +39,7 @@ pub enum Kind {
 
 /// Presentation of a kind.
 pub(crate) struct KindRow {
-    pub kind: Kind,
+    pub kind: CodeKind,
     pub name: &'static str,
     /// Its colour in flame graphs: red, green, blue.
     pub fill: [u8; 3],
@@ -48,19 +48,19 @@ pub(crate) struct KindRow {
 /// Each kind, in reading order. All are distinguishable with protanopia, deuteranopia or tritanopia, and
 /// black text is readable on each. A test of `flame` checks this.
 pub(crate) static KINDS: [KindRow; 10] = [
-    KindRow { kind: Kind::Application, name: "application", fill: [0xf5, 0xa7, 0x42] },
-    KindRow { kind: Kind::Framework, name: "framework", fill: [0x8c, 0xcb, 0xfa] },
-    KindRow { kind: Kind::Middleware, name: "middleware", fill: [0x2f, 0xae, 0x83] },
-    KindRow { kind: Kind::Core, name: "Node core", fill: [0xf5, 0xe5, 0x6b] },
-    KindRow { kind: Kind::Native, name: "native", fill: [0xdd, 0x5f, 0x3b] },
-    KindRow { kind: Kind::Gc, name: "GC", fill: [0xd5, 0x9b, 0xd8] },
-    KindRow { kind: Kind::Jit, name: "JIT", fill: [0x6b, 0x80, 0xe6] },
-    KindRow { kind: Kind::ThreadPool, name: "thread pool", fill: [0xcd, 0xea, 0xb0] },
-    KindRow { kind: Kind::Kernel, name: "kernel", fill: [0x7b, 0x82, 0x8c] },
-    KindRow { kind: Kind::Waiting, name: "waiting", fill: [0xe6, 0xe8, 0xee] },
+    KindRow { kind: CodeKind::Application, name: "application", fill: [0xf5, 0xa7, 0x42] },
+    KindRow { kind: CodeKind::Framework, name: "framework", fill: [0x8c, 0xcb, 0xfa] },
+    KindRow { kind: CodeKind::Middleware, name: "middleware", fill: [0x2f, 0xae, 0x83] },
+    KindRow { kind: CodeKind::Core, name: "Node core", fill: [0xf5, 0xe5, 0x6b] },
+    KindRow { kind: CodeKind::Native, name: "native", fill: [0xdd, 0x5f, 0x3b] },
+    KindRow { kind: CodeKind::Gc, name: "GC", fill: [0xd5, 0x9b, 0xd8] },
+    KindRow { kind: CodeKind::Jit, name: "JIT", fill: [0x6b, 0x80, 0xe6] },
+    KindRow { kind: CodeKind::ThreadPool, name: "thread pool", fill: [0xcd, 0xea, 0xb0] },
+    KindRow { kind: CodeKind::Kernel, name: "kernel", fill: [0x7b, 0x82, 0x8c] },
+    KindRow { kind: CodeKind::Waiting, name: "waiting", fill: [0xe6, 0xe8, 0xee] },
 ];
 
-impl Kind {
+impl CodeKind {
     /// Its display name.
     pub const fn name(self) -> &'static str {
         self.row().name
@@ -72,7 +72,7 @@ impl Kind {
 
     /// Whether it is JavaScript: the service's, a package's, or of Node.js itself.
     pub(crate) const fn is_javascript(self) -> bool {
-        matches!(self, Kind::Application | Kind::Framework | Kind::Middleware | Kind::Core)
+        matches!(self, CodeKind::Application | CodeKind::Framework | CodeKind::Middleware | CodeKind::Core)
     }
 }
 
@@ -97,7 +97,7 @@ pub struct Frame {
     /// Line at which the function begins, from 1. 0 if unknown.
     pub line: u32,
     /// The owner of the code.
-    pub kind: Kind,
+    pub kind: CodeKind,
     /// The package that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package: Option<Package>,
@@ -105,14 +105,14 @@ pub struct Frame {
 
 impl Frame {
     /// A function of no package.
-    pub(crate) fn new(function: &str, file: &str, line: u32, kind: Kind) -> Frame {
+    pub(crate) fn new(function: &str, file: &str, line: u32, kind: CodeKind) -> Frame {
         Frame { function: function.into(), file: file.into(), line, kind, package: None }
     }
 }
 
 /// A node in a call tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Node {
+pub struct TreePlace {
     /// Index into [`Tree::frames`].
     pub frame: usize,
     /// Index of the caller's node, always smaller than the node's own. `None` for a root.
@@ -130,7 +130,7 @@ pub struct Tree {
     /// The functions, each once.
     pub frames: Vec<Frame>,
     /// The nodes.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<TreePlace>,
 }
 
 /// The cost of a function over all its callers.
@@ -255,7 +255,7 @@ impl Tree {
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     frames: IndexSet<Frame>,
-    nodes: Vec<Node>,
+    nodes: Vec<TreePlace>,
     places: HashMap<(Option<usize>, usize), usize>,
 }
 
@@ -280,7 +280,7 @@ impl Builder {
         let next = self.nodes.len();
         let place = *self.places.entry((parent, frame)).or_insert(next);
         if place == next {
-            self.nodes.push(Node { frame, parent, self_value: 0.0, lines: BTreeMap::new() });
+            self.nodes.push(TreePlace { frame, parent, self_value: 0.0, lines: BTreeMap::new() });
         }
         place
     }
@@ -347,8 +347,8 @@ pub(crate) fn below(root: &Frame, tree: &Tree) -> Tree {
 }
 
 /// A tree of one function without callers and callees. Empty if the value is zero.
-pub(crate) fn root(name: &str, kind: Kind, value: f64) -> Tree {
-    let node = Node { frame: 0, parent: None, self_value: value, lines: BTreeMap::new() };
+pub(crate) fn root(name: &str, kind: CodeKind, value: f64) -> Tree {
+    let node = TreePlace { frame: 0, parent: None, self_value: value, lines: BTreeMap::new() };
     scaled(&Tree { frames: vec![Frame::new(name, "", 0, kind)], nodes: vec![node] }, |_| 1.0)
 }
 
@@ -356,7 +356,7 @@ pub(crate) fn root(name: &str, kind: Kind, value: f64) -> Tree {
 /// them.
 pub(crate) fn scaled(tree: &Tree, factor: impl Fn(&Frame) -> f64) -> Tree {
     let factors: Vec<f64> = tree.frames.iter().map(factor).collect();
-    let factor = |node: &Node| {
+    let factor = |node: &TreePlace| {
         let factor = factors.get(node.frame).copied().unwrap_or(0.0);
         let value = node.self_value * factor;
         if value.is_finite() && value > 0.0 { factor } else { 0.0 }
@@ -375,7 +375,7 @@ pub(crate) fn scaled(tree: &Tree, factor: impl Fn(&Frame) -> f64) -> Tree {
 
 /// The same tree without waiting, which takes no CPU time.
 pub(crate) fn without_waiting(tree: &Tree) -> Tree {
-    scaled(tree, |frame| if frame.kind == Kind::Waiting { 0.0 } else { 1.0 })
+    scaled(tree, |frame| if frame.kind == CodeKind::Waiting { 0.0 } else { 1.0 })
 }
 
 #[cfg(test)]
@@ -383,17 +383,17 @@ mod tests {
     use super::*;
 
     fn tree(nodes: &[(usize, Option<usize>, f64)]) -> Tree {
-        let node = |(frame, parent, self_value): &(usize, Option<usize>, f64)| Node {
+        let node = |(frame, parent, self_value): &(usize, Option<usize>, f64)| TreePlace {
             frame: *frame,
             parent: *parent,
             self_value: *self_value,
             lines: [(3, *self_value)].into(),
         };
         let frames = [
-            ("a", Kind::Application),
-            ("b", Kind::Application),
-            ("c", Kind::Core),
-            ("(idle)", Kind::Waiting),
+            ("a", CodeKind::Application),
+            ("b", CodeKind::Application),
+            ("c", CodeKind::Core),
+            ("(idle)", CodeKind::Waiting),
         ];
         let frames = frames.map(|(name, kind)| Frame::new(name, "a.js", 1, kind)).to_vec();
         Tree { frames, nodes: nodes.iter().map(node).collect() }
@@ -430,7 +430,7 @@ mod tests {
         let stray = tree(&[(7, Some(0), 1.0), (0, Some(9), 2.0), (1, Some(0), 4.0)]);
         assert_eq!(stray.totals(), [5.0, 2.0, 4.0]);
         assert_eq!(stray.functions()[0].total, 4.0);
-        assert_eq!(stray.sums(|frame| Some(frame.kind))[&Kind::Application], 6.0);
+        assert_eq!(stray.sums(|frame| Some(frame.kind))[&CodeKind::Application], 6.0);
         assert_eq!((stray.bottom_up(3).total(), merge(&[(&stray, 1.0)]).total()), (6.0, 6.0));
         assert_eq!(crate::views::top_down(&stray, 0.0, 9).len(), 1);
         let nonsense = tree(&[

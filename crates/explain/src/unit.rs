@@ -3,11 +3,11 @@
 use model::Quantity;
 use model::quantity::{NONE, column, differences};
 
-use crate::Interval;
+use crate::CostInterval;
 
 /// The unit of a tree's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum TreeUnit {
     /// Microseconds of CPU time per request.
     MicrosPerRequest,
     /// Nanoseconds of CPU time in total.
@@ -18,14 +18,14 @@ pub enum Unit {
     Bytes,
 }
 
-impl Unit {
+impl TreeUnit {
     /// Its name in JSON, the measured quantity, its nanoseconds, and the smallest value that is not zero.
     const fn about(self) -> (&'static str, &'static str, f64, f64) {
         match self {
-            Unit::MicrosPerRequest => ("us_per_request", "CPU time per request", 1e6, 0.005),
-            Unit::Nanoseconds => ("ns", "CPU time", 1.0, 5.0),
-            Unit::BytesPerRequest => ("bytes_per_request", "bytes kept per request", 1e3, 1.0),
-            Unit::Bytes => ("bytes", "bytes kept", 1e3, 1.0),
+            TreeUnit::MicrosPerRequest => ("us_per_request", "CPU time per request", 1e6, 0.005),
+            TreeUnit::Nanoseconds => ("ns", "CPU time", 1.0, 5.0),
+            TreeUnit::BytesPerRequest => ("bytes_per_request", "bytes kept per request", 1e3, 1.0),
+            TreeUnit::Bytes => ("bytes", "bytes kept", 1e3, 1.0),
         }
     }
 
@@ -54,14 +54,14 @@ impl Unit {
     pub fn quantity(self, value: f64) -> Quantity {
         let value = if value.abs() < self.least() { 0.0 } else { value };
         match self {
-            Unit::MicrosPerRequest => Quantity::us(value),
-            Unit::Nanoseconds => Quantity::us(value / 1e3),
-            Unit::BytesPerRequest | Unit::Bytes => Quantity::bytes(value),
+            TreeUnit::MicrosPerRequest => Quantity::us(value),
+            TreeUnit::Nanoseconds => Quantity::us(value / 1e3),
+            TreeUnit::BytesPerRequest | TreeUnit::Bytes => Quantity::bytes(value),
         }
     }
 
     /// A difference with its sign, and its interval if it has one.
-    pub(crate) fn difference(self, of: &Interval) -> (String, Option<String>) {
+    pub(crate) fn difference(self, of: &CostInterval) -> (String, Option<String>) {
         self.differences([of]).swap_remove(0)
     }
 
@@ -69,9 +69,9 @@ impl Unit {
     /// interval.
     pub(crate) fn differences<'a>(
         self,
-        all: impl IntoIterator<Item = &'a Interval>,
+        all: impl IntoIterator<Item = &'a CostInterval>,
     ) -> Vec<(String, Option<String>)> {
-        let scaled = |of: &Interval| {
+        let scaled = |of: &CostInterval| {
             let [value, low, high] = [of.value, of.low, of.high].map(|value| self.quantity(value).value);
             (value, (low.is_finite() && high.is_finite() && high > low).then_some((low, high)))
         };
@@ -79,8 +79,8 @@ impl Unit {
     }
 
     /// Both ends of intervals in one column. A dash if there is only one capture.
-    pub(crate) fn ranges<'a>(self, all: impl Iterator<Item = &'a Interval> + Clone) -> Vec<String> {
-        let known = |of: &&Interval| of.high > of.low;
+    pub(crate) fn ranges<'a>(self, all: impl Iterator<Item = &'a CostInterval> + Clone) -> Vec<String> {
+        let known = |of: &&CostInterval| of.high > of.low;
         let ends = all.clone().filter(known).flat_map(|of| [of.low.max(0.0), of.high]);
         let ends: Vec<_> = ends.map(|end| Some(self.quantity(end).value)).collect();
         let ends = column(self.quantity(0.0).unit, &ends);

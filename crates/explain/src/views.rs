@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Frame, Kind, Tree};
+use crate::{CodeKind, Frame, Tree};
 
 /// Levels of callers above a function.
 const CALLERS_DEEP: usize = 4;
@@ -77,7 +77,7 @@ fn walk(tree: &Tree, pruning: &Pruning) -> Vec<Call> {
         }
         let below = kept(&children[place], call.total, pruning.below);
         let goes_on = below.last().is_some_and(|next| totals[*next] >= call.total * CHAIN_SHARE_MIN);
-        let is_own = tree.frames[call.frame].kind == Kind::Application;
+        let is_own = tree.frames[call.frame].kind == CodeKind::Application;
         let skipped = pruning.chains && goes_on && !is_own;
         let next =
             if skipped { (call.depth, call.of, call.left_out + 1) } else { (call.depth + 1, call.total, 0) };
@@ -104,8 +104,9 @@ pub(crate) fn on_behalf_of<'t>(tree: &'t Tree, of: &Frame) -> Option<(&'t Frame,
         let value = tree.nodes[place].self_value;
         whole += value;
         let mut above = std::iter::successors(tree.caller(place), |caller| tree.caller(*caller));
-        let own = above
-            .find_map(|caller| frame(caller).filter(|frame| frame.kind == Kind::Application && *frame != of));
+        let own = above.find_map(|caller| {
+            frame(caller).filter(|frame| frame.kind == CodeKind::Application && *frame != of)
+        });
         if let Some(caller) = own.or_else(|| frame(tree.caller(place)?)) {
             *shares.entry(caller).or_default() += value;
         }

@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use model::quantity::{micros, share};
 use model::{Capture, CaptureKind, CapturedService, SliceKind};
 
-use crate::captures::{Captures, busiest, counters, cpu_ns, find};
+use crate::captures::{CaptureReader, busiest, counters, cpu_ns, find};
 use crate::explanation::mean;
 use crate::label::shown;
-use crate::{Interval, Waiting};
+use crate::{CostInterval, WaitingTimes};
 
 /// Share of the baseline's CPU time within which costs count as equal.
 pub const EQUAL_WITHIN: f64 = 0.05;
@@ -33,16 +33,20 @@ pub const LOOP_DELAY_MIN_MS: f64 = 50.0;
 pub const LINK_DELAY_MIN: f64 = 0.5;
 
 /// Where requests of a service wait, from its counters. `None` if nothing was counted.
-pub(crate) fn of_service(captures: &Captures<'_>, variant: usize, service: &str) -> Option<Waiting> {
+pub(crate) fn of_service(
+    captures: &CaptureReader<'_>,
+    variant: usize,
+    service: &str,
+) -> Option<WaitingTimes> {
     let rounds = captures.all(CaptureKind::Counters, variant).filter_map(|capture| {
         let seen = find(capture, service)?;
         let plain = captures.get(CaptureKind::Plain, variant, capture.round);
         let window_ns = capture.end_ns.saturating_sub(capture.start_ns).max(1) as f64;
         of_round(seen, plain.and_then(|plain| find(plain, service)).unwrap_or(seen), window_ns)
     });
-    let rounds: Vec<Waiting> = rounds.collect();
-    let mean_of = |of: fn(&Waiting) -> f64| mean(rounds.iter().map(of)).unwrap_or(0.0);
-    (!rounds.is_empty()).then(|| Waiting {
+    let rounds: Vec<WaitingTimes> = rounds.collect();
+    let mean_of = |of: fn(&WaitingTimes) -> f64| mean(rounds.iter().map(of)).unwrap_or(0.0);
+    (!rounds.is_empty()).then(|| WaitingTimes {
         loop_utilisation: mean_of(|round| round.loop_utilisation),
         loop_delay_p99_ms: mean_of(|round| round.loop_delay_p99_ms),
         pool_wait_us: mean(rounds.iter().filter_map(|round| round.pool_wait_us)),
@@ -54,7 +58,7 @@ pub(crate) fn of_service(captures: &Captures<'_>, variant: usize, service: &str)
 /// The same for one round. Threads count from the start command to the stop command, and a thread that
 /// responds late makes the others wait. Outside of the load window they are idle, so their work is divided by
 /// that window, not by their own.
-fn of_round(counted: &CapturedService, plain: &CapturedService, window_ns: f64) -> Option<Waiting> {
+fn of_round(counted: &CapturedService, plain: &CapturedService, window_ns: f64) -> Option<WaitingTimes> {
     let busiest = busiest(counted)?;
     let waits = || counters(counted).filter_map(|one| one.pool_wait);
     let tasks = waits().map(|of| of.count as f64).sum::<f64>();
@@ -64,7 +68,7 @@ fn of_round(counted: &CapturedService, plain: &CapturedService, window_ns: f64) 
     let delayed = threads().map(|thread| thread.waited_ns as f64).sum::<f64>();
     let paused = busiest.gc.values().map(|pauses| pauses.total_ns as f64).sum::<f64>();
     let part = |ns: f64| (ns / window_ns).min(1.0);
-    Some(Waiting {
+    Some(WaitingTimes {
         loop_utilisation: part(busiest.loop_active_ns as f64),
         loop_delay_p99_ms: busiest.loop_delay_p99_ns as f64 / 1e6,
         pool_wait_us: (tasks > 0.0).then(|| waited / tasks / 1e3),
@@ -75,10 +79,10 @@ fn of_round(counted: &CapturedService, plain: &CapturedService, window_ns: f64) 
 
 /// One variant, for the analysis of waiting.
 struct Side<'a> {
-    captures: &'a Captures<'a>,
+    captures: &'a CaptureReader<'a>,
     variant: usize,
     entry: &'a str,
-    services: BTreeMap<&'a str, Waiting>,
+    services: BTreeMap<&'a str, WaitingTimes>,
     /// Time that a request is in flight, in microseconds. `None` if a rate or a think time paces requests.
     little_us: Option<f64>,
 }
@@ -86,9 +90,9 @@ struct Side<'a> {
 /// Where requests wait, in words. `None` if CPU time differs, an event loop is saturated, or nothing was
 /// counted.
 pub(crate) fn sentence(
-    captures: &Captures<'_>,
+    captures: &CaptureReader<'_>,
     (baseline, variant): (usize, usize),
-    measured: &Interval,
+    measured: &CostInterval,
     baseline_cpu_us: f64,
 ) -> Option<String> {
     let equal = measured.low.abs().max(measured.high.abs()) <= EQUAL_WITHIN * baseline_cpu_us;
@@ -127,7 +131,7 @@ pub(crate) fn sentence(
 }
 
 impl<'a> Side<'a> {
-    fn of(captures: &'a Captures<'a>, variant: usize) -> Side<'a> {
+    fn of(captures: &'a CaptureReader<'a>, variant: usize) -> Side<'a> {
         let planned = &captures.record.header.plan.variants[variant];
         let (entry, load) = (planned.entry.as_str(), &planned.load);
         let services = captures.services(variant).into_iter();

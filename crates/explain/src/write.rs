@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use crate::{Frame, Package, Tree, Unit};
+use crate::{Frame, Package, Tree, TreeUnit};
 
 /// A function with its place, for formats with a single text: `handle lib/router.js:12 express@5.1.0`.
 fn label(frame: &Frame) -> String {
@@ -45,8 +45,8 @@ const DEPTH_MAX: usize = 512;
 /// The tree as folded stacks, as read by flamegraph.pl, inferno and speedscope. One line per path of calls,
 /// `a;b;c 123`, sorted by text, in nanoseconds or bytes. A value has up to three decimals. Values that round
 /// to zero are omitted.
-pub fn folded(tree: &Tree, unit: Unit) -> String {
-    let one = if unit == Unit::MicrosPerRequest { 1e3 } else { 1.0 };
+pub fn folded(tree: &Tree, unit: TreeUnit) -> String {
+    let one = if unit == TreeUnit::MicrosPerRequest { 1e3 } else { 1.0 };
     let labels: Vec<String> = tree.frames.iter().map(folded_label).collect();
     let mut values: BTreeMap<usize, f64> = BTreeMap::new();
     // For each node: its depth, and the node that it is added to.
@@ -96,7 +96,7 @@ fn folded_label(frame: &Frame) -> String {
 /// Values per request are multiplied by a thousand. The format has times only, so a byte becomes a
 /// microsecond. It cannot store package versions and times by line. Its key `summed` says that samples are
 /// sums.
-pub fn cpuprofile(tree: &Tree, unit: Unit) -> Value {
+pub fn cpuprofile(tree: &Tree, unit: TreeUnit) -> Value {
     let one_ns = unit.nanoseconds();
     // IDs from 2, because the root is 1.
     let number = |index: usize| index + 2;
@@ -160,11 +160,11 @@ fn call(function: &str, url: &str, line: u32, script: &str) -> Value {
 
 /// Trees as profiles of one speedscope file, each with its name. Functions are stored once, and each tree as
 /// open and close events, which takes no more space than the tree.
-pub fn speedscope(trees: &[(String, &Tree)], unit: Unit) -> Value {
+pub fn speedscope(trees: &[(String, &Tree)], unit: TreeUnit) -> Value {
     let unit = match unit {
-        Unit::MicrosPerRequest => "microseconds",
-        Unit::Nanoseconds => "nanoseconds",
-        Unit::BytesPerRequest | Unit::Bytes => "bytes",
+        TreeUnit::MicrosPerRequest => "microseconds",
+        TreeUnit::Nanoseconds => "nanoseconds",
+        TreeUnit::BytesPerRequest | TreeUnit::Bytes => "bytes",
     };
     let mut frames: Vec<Value> = Vec::new();
     let mut profiles = Vec::new();

@@ -6,7 +6,7 @@ extern crate proofload_explain as explain;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use explain::flame::{page, page_of_trees, svg, svg_difference};
-use explain::{Explanation, Frame, Kind, Package, Tree, Unit};
+use explain::{CodeKind, Explanation, Frame, Package, Tree, TreeUnit};
 use sha2::{Digest as _, Sha256};
 
 #[allow(dead_code, reason = "tests of reports use all of it")]
@@ -27,7 +27,7 @@ const HOSTILE: [&str; 6] = [
 fn hostile() -> (Explanation, Tree) {
     let path = |name: &str| {
         let package = Some(Package { name: name.into(), version: Some(name.into()) });
-        (vec![Frame { package, ..frame(name, name, 1, Kind::Application) }], 10.0)
+        (vec![Frame { package, ..frame(name, name, 1, CodeKind::Application) }], 10.0)
     };
     let (tree, name) = (grown(HOSTILE.map(path)), HOSTILE[0]);
     let mut explanation = simple();
@@ -49,8 +49,8 @@ fn a_name_that_is_markup_does_nothing() {
     for name in ["&lt;img src=x onerror=alert(1)&gt;", "{{script}}"] {
         assert!(page.contains(name), "names stay what they are: {name}");
     }
-    let difference = svg_difference((HOSTILE[1], &tree), ("b", &tree), Unit::Nanoseconds, HOSTILE[0]);
-    for drawing in [svg(&tree, Unit::Nanoseconds, HOSTILE[0]), difference] {
+    let difference = svg_difference((HOSTILE[1], &tree), ("b", &tree), TreeUnit::Nanoseconds, HOSTILE[0]);
+    for drawing in [svg(&tree, TreeUnit::Nanoseconds, HOSTILE[0]), difference] {
         for part in ["<script", "<img", "<!--", "\"onload", "\u{0}", "]]>"] {
             assert!(!drawing.contains(part), "{part:?} came through to the drawing");
         }
@@ -123,7 +123,7 @@ fn an_explanation_that_was_edited_by_hand_still_opens() {
     let empty = Explanation { subjects: vec![], comparisons: vec![], ..simple() };
     assert!(page(&empty, "empty").ends_with("</html>\n"));
     let trees = [("a.cpuprofile", &service(0)), ("b.cpuprofile", &service(1))];
-    let trees = page_of_trees(&trees, Unit::Nanoseconds, "files");
+    let trees = page_of_trees(&trees, TreeUnit::Nanoseconds, "files");
     assert_eq!(trees.matches("<svg").count(), 3, "the difference, and each by itself");
 }
 
@@ -132,17 +132,17 @@ fn what_only_moved_lies_over_what_it_was() {
     let [before, _] = small();
     let mut after = before.clone();
     after.frames.iter_mut().filter(|frame| frame.function == "onRequest").for_each(|frame| frame.line += 2);
-    let drawing = svg_difference(("a", &before), ("b", &after), Unit::Nanoseconds, "moved");
+    let drawing = svg_difference(("a", &before), ("b", &after), TreeUnit::Nanoseconds, "moved");
     assert!(!drawing.contains("fill=\"none\""), "nothing is gone and nothing new: {drawing}");
 }
 
 /// A handler that hashes, in both of its forms.
 fn small() -> [Tree; 2] {
-    let server = frame("onRequest", "server.js", 12, Kind::Application);
+    let server = frame("onRequest", "server.js", 12, CodeKind::Application);
     let express = Package { name: "express".into(), version: Some("5.1.0".into()) };
-    let app = Frame { package: Some(express), ..frame("app", "lib/express.js", 36, Kind::Framework) };
-    let sync = frame("pbkdf2Sync", "node:internal/crypto/pbkdf2", 63, Kind::Core);
-    let pool = frame("libuv-worker", "", 0, Kind::ThreadPool);
+    let app = Frame { package: Some(express), ..frame("app", "lib/express.js", 36, CodeKind::Framework) };
+    let sync = frame("pbkdf2Sync", "node:internal/crypto/pbkdf2", 63, CodeKind::Core);
+    let pool = frame("libuv-worker", "", 0, CodeKind::ThreadPool);
     let both = |own: f64, hashing: (Vec<Frame>, f64)| {
         grown([(vec![app.clone()], own), (vec![app.clone(), server.clone()], 8.0), hashing])
     };
@@ -152,7 +152,7 @@ fn small() -> [Tree; 2] {
 
 #[test]
 fn drawings_of_one_and_of_a_difference() {
-    let ([one, other], unit) = (small(), Unit::MicrosPerRequest);
+    let ([one, other], unit) = (small(), TreeUnit::MicrosPerRequest);
     insta::assert_snapshot!("a_flame_graph_as_a_drawing", svg(&one, unit, "one & only"));
     let difference = svg_difference(("sync", &one), ("pool", &other), unit, "pool vs sync");
     insta::assert_snapshot!("a_difference_as_a_drawing", difference);
@@ -160,9 +160,9 @@ fn drawings_of_one_and_of_a_difference() {
 
 #[test]
 fn a_drawing_of_nothing_or_of_endless_recursion_is_a_drawing() {
-    let nothing = svg(&Tree::default(), Unit::Nanoseconds, "nothing");
-    let deep = grown([(vec![frame("f", "f.js", 1, Kind::Application); 20_000], 1.0)]);
-    let deep = svg(&deep, Unit::Nanoseconds, "deep");
+    let nothing = svg(&Tree::default(), TreeUnit::Nanoseconds, "nothing");
+    let deep = grown([(vec![frame("f", "f.js", 1, CodeKind::Application); 20_000], 1.0)]);
+    let deep = svg(&deep, TreeUnit::Nanoseconds, "deep");
     assert!(!nothing.contains("NaN") && !nothing.contains("inf") && nothing.ends_with("</svg>\n"));
     assert!(deep.len() < 1_000_000 && deep.ends_with("</svg>\n"), "{} bytes", deep.len());
 }

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use proofload_explain::{
-    CpuProfile, Cut, Frame, HeapProfile, Kind, Naming, NativeProfile, Node, Profile, Source, Tree, Unit,
-    Window, cpu_tree, cpuprofile, folded, heap_tree, merge, native_tree, read_any, speedscope,
+    CaptureFiles, CodeKind, CpuProfile, Cut, Frame, HeapProfile, Naming, NativeProfile, Profile, TimeWindow,
+    Tree, TreePlace, TreeUnit, cpu_tree, cpuprofile, folded, heap_tree, merge, native_tree, read_any,
+    speedscope,
 };
 use proptest::prelude::*;
 
 struct Nowhere;
 
-impl Source for Nowhere {
+impl CaptureFiles for Nowhere {
     fn source_map(&self, script: &str) -> Option<(Vec<u8>, String)> {
         let map = br#"{"version":3,"sources":["../src/a.ts"],"names":["x"],"mappings":"AAAAA;AACA"}"#;
         Some((map.to_vec(), script.to_owned()))
@@ -22,7 +23,7 @@ const NAMING: Naming<'static> = Naming { directory: "/srv", source: &Nowhere };
 /// All operations on a profile.
 fn everything(bytes: &[u8]) {
     let Ok(profile) = read_any("made up", bytes) else { return };
-    let windows = [Window { start_ns: 5000, end_ns: 40_000 }, Window { start_ns: 9, end_ns: 3 }];
+    let windows = [TimeWindow { start_ns: 5000, end_ns: 40_000 }, TimeWindow { start_ns: 9, end_ns: 3 }];
     let mut cuts = vec![profile.cut(&NAMING)];
     if let Profile::Cpu(profile) = &profile {
         cuts.extend(windows.map(|window| cpu_tree(profile, Some(window), &NAMING)));
@@ -30,10 +31,10 @@ fn everything(bytes: &[u8]) {
     for Cut { tree, .. } in cuts {
         let mut nodes = tree.nodes.iter().enumerate();
         assert!(nodes.all(|(index, node)| node.parent.is_none_or(|parent| parent < index)));
-        folded(&tree, Unit::Nanoseconds);
-        speedscope(&[("x".to_owned(), &tree)], Unit::Nanoseconds);
+        folded(&tree, TreeUnit::Nanoseconds);
+        speedscope(&[("x".to_owned(), &tree)], TreeUnit::Nanoseconds);
         tree.bottom_up(50);
-        let again = cpuprofile(&tree, Unit::Nanoseconds).to_string();
+        let again = cpuprofile(&tree, TreeUnit::Nanoseconds).to_string();
         CpuProfile::read(again.as_bytes()).expect("ours can be read");
     }
 }
@@ -96,9 +97,9 @@ fn tree() -> impl Strategy<Value = Tree> {
     prop::collection::vec(node, 0..20).prop_map(|nodes| {
         let frames = ["a", "b;c", "d e", "é"].map(|name| {
             let (function, file) = (name.into(), "x.js".into());
-            Frame { function, file, line: 1, kind: Kind::Application, package: None }
+            Frame { function, file, line: 1, kind: CodeKind::Application, package: None }
         });
-        let nodes = nodes.into_iter().enumerate().map(|(index, (frame, parent, value))| Node {
+        let nodes = nodes.into_iter().enumerate().map(|(index, (frame, parent, value))| TreePlace {
             frame,
             parent: parent.filter(|parent| *parent < index),
             self_value: f64::from(value),
@@ -139,7 +140,7 @@ proptest! {
         let (begin, end) = (1_000_000, (1000 + span) * 1000);
         let middle = begin + at.index((end - begin) as usize) as u64;
         let parts = [(0, middle), (middle, end)]
-            .map(|(start_ns, end_ns)| cpu_tree(&profile, Some(Window { start_ns, end_ns }), &NAMING));
+            .map(|(start_ns, end_ns)| cpu_tree(&profile, Some(TimeWindow { start_ns, end_ns }), &NAMING));
         prop_assert!(near(whole.tree.total(), whole.covered_ns));
         prop_assert!(near(parts[0].covered_ns + parts[1].covered_ns, whole.covered_ns));
         prop_assert!(near(parts[0].capped_ns + parts[1].capped_ns, whole.capped_ns));
@@ -156,7 +157,7 @@ proptest! {
         let ab = merge(&[(&a, 1.0), (&b, 2.0)]);
         let grouped = merge(&[(&ab, 1.0), (&c, 0.5)]);
         prop_assert!(near(all.total(), a.total() + 2.0 * b.total() + 0.5 * c.total()));
-        prop_assert_eq!(folded(&all, Unit::Nanoseconds), folded(&grouped, Unit::Nanoseconds));
+        prop_assert_eq!(folded(&all, TreeUnit::Nanoseconds), folded(&grouped, TreeUnit::Nanoseconds));
         let lines: f64 = all.functions().iter().flat_map(|it| it.lines.values()).sum();
         prop_assert!(near(lines, all.total()), "each value has its line");
         let paths: std::collections::HashSet<(Option<usize>, usize)> = all.nodes.iter().map(|node| (node.parent, node.frame)).collect();

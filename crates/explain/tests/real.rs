@@ -8,7 +8,7 @@
 //! next one, at most three times the median.
 
 use proofload_explain::{
-    CpuProfile, Cut, Frame, HeapProfile, Naming, Tree, Unit, Window, cpu_tree, cpuprofile, heap_tree,
+    CpuProfile, Cut, Frame, HeapProfile, Naming, TimeWindow, Tree, TreeUnit, cpu_tree, cpuprofile, heap_tree,
 };
 
 const CPU: &[u8] = include_bytes!("data/auth.cpuprofile");
@@ -16,7 +16,7 @@ const HEAP: &[u8] = include_bytes!("data/auth.heapprofile");
 
 const NAMING: Naming<'static> = Naming { directory: "/srv/auth", source: &() };
 
-fn cut(window: Option<Window>) -> Cut {
+fn cut(window: Option<TimeWindow>) -> Cut {
     cpu_tree(&CpuProfile::read(CPU).expect("a profile"), window, &NAMING)
 }
 
@@ -54,7 +54,7 @@ fn sums_are_those_of_an_independent_reader() {
 
 #[test]
 fn a_window_has_what_an_independent_reader_finds_there() {
-    let part = cut(Some(Window { start_ns: 49_781_766_503_000, end_ns: 49_782_266_503_000 }));
+    let part = cut(Some(TimeWindow { start_ns: 49_781_766_503_000, end_ns: 49_782_266_503_000 }));
     assert_eq!(part.covered_ns, 312_454e3);
     assert_eq!((self_us(&part, "pbkdf2Sync"), self_us(&part, "(idle)")), (198_364, 84_480));
     assert!((part.covered_ns + part.capped_ns - 500e6).abs() < 1.0, "the window lies inside of the profile");
@@ -63,7 +63,7 @@ fn a_window_has_what_an_independent_reader_finds_there() {
 #[test]
 fn written_for_others_it_stays_what_it_is() {
     let one = cut(None);
-    let written = cpuprofile(&one.tree, Unit::Nanoseconds).to_string();
+    let written = cpuprofile(&one.tree, TreeUnit::Nanoseconds).to_string();
     let back = cpu_tree(&CpuProfile::read(written.as_bytes()).expect("ours"), None, &NAMING);
     assert!((self_us(&back, "pbkdf2Sync") - 1_102_309).abs() <= 1);
     assert!((self_us(&back, "writevGeneric (native)") - 17_754).abs() <= 1);

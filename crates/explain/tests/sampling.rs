@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use proofload_explain::perf::{Sampler, allowed};
+use proofload_explain::perf::{StackSampler, allowed};
 use proofload_explain::{NativeProfile, NativeStack};
 
 /// CPU time for which a child is sampled.
@@ -102,7 +102,7 @@ fn crypto_of_node_is_found_by_its_function_in_its_main_thread_and_in_those_that_
                 process.stdin.once('data', () => { again(); again() })";
     for (script, in_main) in [(main, true), (pool, false)] {
         let mut busy = Busy::node(script);
-        let sampler = Sampler::start(&[busy.pid()]).unwrap();
+        let sampler = StackSampler::start(&[busy.pid()]).unwrap();
         busy.0.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
         let used_ns = busy.burn(SAMPLED_NS);
         let [profile] = <[NativeProfile; 1]>::try_from(sampler.stop()).unwrap();
@@ -131,15 +131,15 @@ fn a_program_that_ends_meanwhile_keeps_its_names_beside_one_that_lives() {
     first.burn(50_000_000);
     second.burn(50_000_000);
     let pids = [first.pid(), second.pid(), first.pid()];
-    let sampler = Sampler::start(&pids).unwrap();
+    let sampler = StackSampler::start(&pids).unwrap();
     let used_ns = first.burn(SAMPLED_NS);
     first.end();
     second.burn(50_000_000);
-    let gone = Sampler::start(&[first.pid()]).err().unwrap();
+    let gone = StackSampler::start(&[first.pid()]).err().unwrap();
     assert_eq!(gone.to_string(), format!("process {} cannot be sampled: it is not there", first.pid()));
     let profiles = sampler.stop();
     assert_eq!(profiles.iter().map(|profile| profile.pid).collect::<Vec<_>>(), pids[..2]);
-    assert!(Sampler::start(&[first.pid(), second.pid()]).is_ok(), "one of them is there");
+    assert!(StackSampler::start(&[first.pid(), second.pid()]).is_ok(), "one of them is there");
     assert_accounts_for(&profiles[0], used_ns);
     for (profile, module) in profiles.iter().zip(["sha256sum", "gzip"]) {
         let in_module = |stack: &NativeStack| leaf(profile, stack).1;
@@ -159,7 +159,7 @@ fn the_kernels_functions_have_names_where_it_shows_them() {
     }
     let busy = Busy::start("dd", &["if=/dev/zero", "of=/dev/null", "bs=1"], Stdio::null());
     busy.burn(50_000_000);
-    let sampler = Sampler::start(&[busy.pid()]).unwrap();
+    let sampler = StackSampler::start(&[busy.pid()]).unwrap();
     busy.burn(SAMPLED_NS);
     let profile = sampler.stop().swap_remove(0);
     let kernel = profile.frames.iter().filter(|frame| frame.module == "[kernel]");

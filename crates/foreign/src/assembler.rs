@@ -3,14 +3,14 @@
 //! It knows no tool's figures, which `tools` does. In addition to the runs, it stores one run, one JSON value
 //! and one stack of headings.
 
-use crate::command::{self, Command};
-use crate::draft::{Draft, Taken};
+use crate::command::{self, ToolCommand};
+use crate::draft::{LineTaken, RunDraft};
 use crate::heading::{Heading, Headings};
 use crate::json::Collector;
 use crate::line;
-use crate::run::{Lines, Load, Run};
+use crate::run::{LineRange, ToolLoad, ToolRun};
 use crate::source::{RUNS_MAX, Transcript};
-use crate::tools::{self, Pace, Tool};
+use crate::tools::{self, Tool, ToolPace};
 use crate::words;
 
 /// This number of foreign lines ends a run, because a program may log in between.
@@ -23,12 +23,12 @@ const TEXT_BYTES_MAX: usize = 2000;
 pub struct Assembler {
     /// Information about the file.
     pub about: Transcript,
-    runs: Vec<Run>,
+    runs: Vec<ToolRun>,
     /// The current run, and the command line above it.
-    open: Option<(Draft, Option<Command>)>,
+    open: Option<(RunDraft, Option<ToolCommand>)>,
     json: Collector,
     headings: Headings,
-    command: Option<Command>,
+    command: Option<ToolCommand>,
     /// A command line that continues in the next line.
     unfinished: String,
     in_code: bool,
@@ -80,7 +80,7 @@ impl Assembler {
     }
 
     /// Returns the information about the file and the runs in order, after the last line.
-    pub fn finish(mut self) -> (Transcript, Vec<Run>) {
+    pub fn finish(mut self) -> (Transcript, Vec<ToolRun>) {
         self.close();
         self.end_json(self.about.lines);
         self.runs.sort_by_key(|run| run.lines.first);
@@ -114,14 +114,14 @@ impl Assembler {
             return false;
         }
         match tools::take(text, draft) {
-            Taken::Ours => {
+            LineTaken::Ours => {
                 draft.run.lines.last = number;
                 draft.foreign = 0;
                 return true;
             }
-            Taken::Again => self.close(),
-            Taken::Foreign if text.is_empty() => {}
-            Taken::Foreign => {
+            LineTaken::Again => self.close(),
+            LineTaken::Foreign if text.is_empty() => {}
+            LineTaken::Foreign => {
                 draft.foreign += 1;
                 if draft.foreign > FOREIGN_MAX || draft.whole {
                     self.close();
@@ -152,7 +152,7 @@ impl Assembler {
         }
         let underlined = Heading::underlined(&self.above, text).filter(|_| !self.above.is_empty());
         // An unfinished run may print lines that look like headings.
-        let prints = |draft: &Draft| !draft.whole && draft.run.tool.row().prints_headings;
+        let prints = |draft: &RunDraft| !draft.whole && draft.run.tool.row().prints_headings;
         let running = self.open.as_ref().is_some_and(|(draft, _)| prints(draft));
         let bare = self.headings.has_only_bare() && !self.typed && !self.in_code;
         let heading = underlined.or_else(|| Heading::of(text, self.in_code));
@@ -222,7 +222,7 @@ impl Assembler {
         self.in_unread = false;
         // No tool prints text inside of JSON, so open JSON is incomplete, or not JSON.
         self.end_json(number);
-        let mut draft = Draft::new(tool);
+        let mut draft = RunDraft::new(tool);
         draft.certain = certain;
         draft.run.lines.first = number;
         draft.run.headings = self.headings.path();
@@ -240,7 +240,7 @@ impl Assembler {
     fn take_json(&mut self, text: &str, number: u64) {
         for (value, first) in self.json.line(text, number) {
             if let Some(mut run) = tools::from_json(&value) {
-                run.lines = Lines { first, last: number };
+                run.lines = LineRange { first, last: number };
                 run.headings = self.headings.path();
                 run.headings.extend(value.get("title").and_then(title));
                 self.keep(run, self.command.clone());
@@ -252,13 +252,13 @@ impl Assembler {
     fn end_json(&mut self, number: u64) {
         let Some((text, first)) = self.json.drop_open() else { return };
         if let Some(tool) = tools::json_tool(&text) {
-            let (lines, headings) = (Lines { first, last: number }, self.headings.path());
-            let run = Run { json: true, truncated: true, lines, headings, ..Run::new(tool) };
+            let (lines, headings) = (LineRange { first, last: number }, self.headings.path());
+            let run = ToolRun { json: true, truncated: true, lines, headings, ..ToolRun::new(tool) };
             self.keep(run, self.command.clone());
         }
     }
 
-    fn keep(&mut self, mut run: Run, command: Option<Command>) {
+    fn keep(&mut self, mut run: ToolRun, command: Option<ToolCommand>) {
         if self.runs.len() >= RUNS_MAX {
             self.about.too_many_runs = true;
             return;
@@ -297,10 +297,10 @@ fn title(value: &serde_json::Value) -> Option<String> {
 const LENGTH_TOLERANCE: f64 = 0.05;
 
 /// Whether a command line may belong to this run: their common values must match.
-fn fits(run: &Run, command: &Command) -> bool {
-    let Command { tool, text: _, url, load: asked } = command;
+fn fits(run: &ToolRun, command: &ToolCommand) -> bool {
+    let ToolCommand { tool, text: _, url, load: asked } = command;
     let same_tool = run.tool.prints_as(*tool);
-    let Load {
+    let ToolLoad {
         connections,
         threads,
         duration_s,
@@ -327,11 +327,11 @@ fn fits(run: &Run, command: &Command) -> bool {
     same_tool && same_load && same_length && same_url
 }
 
-impl Run {
+impl ToolRun {
     /// Adds values known only from the command line.
-    fn fill(&mut self, command: Command) {
-        let Command { tool, text, url, load: asked } = command;
-        let Load {
+    fn fill(&mut self, command: ToolCommand) {
+        let ToolCommand { tool, text, url, load: asked } = command;
+        let ToolLoad {
             connections,
             threads,
             duration_s,
@@ -347,7 +347,9 @@ impl Run {
         load.duration_s = load.duration_s.or(duration_s);
         load.requests = load.requests.or(requests);
         // A tool that prints the achieved rate does not print the requested one.
-        if let (Pace::Rate, Some(rate), Some(seconds)) = (self.tool.row().pace, rate_per_s, load.duration_s) {
+        if let (ToolPace::Rate, Some(rate), Some(seconds)) =
+            (self.tool.row().pace, rate_per_s, load.duration_s)
+        {
             let short = rate * seconds - self.requests.unwrap_or(0) as f64;
             self.unsent = Some(short.max(0.0) as u64);
         }

@@ -4,7 +4,7 @@
 //! It parses the flags relevant to an audit, as listed in each tool's table, and skips all others.
 
 use crate::number;
-use crate::run::Load;
+use crate::run::ToolLoad;
 use crate::tools::{self, Meaning, Tool};
 
 /// Longer command lines are truncated.
@@ -13,16 +13,16 @@ pub const COMMAND_CHARS_MAX: usize = 400;
 const WORDS_MAX: usize = 60;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Command {
+pub struct ToolCommand {
     pub tool: Tool,
     /// The line, from the tool's name on.
     pub text: String,
     pub url: Option<String>,
-    pub load: Load,
+    pub load: ToolLoad,
 }
 
 /// Finds the command line in a line of text.
-pub fn find(text: &str) -> Option<Command> {
+pub fn find(text: &str) -> Option<ToolCommand> {
     let prompted = typed(text);
     // As root. A heading would not continue with a tool and its flags.
     let line = prompted.or_else(|| text.strip_prefix("# ")).unwrap_or(text);
@@ -73,9 +73,9 @@ fn ended(text: &str, tool: Tool) -> String {
 }
 
 /// Parses a command line that begins with the tool's name.
-fn read(tool: Tool, text: String) -> Command {
+fn read(tool: Tool, text: String) -> ToolCommand {
     let words = words(&text);
-    let mut load = Load::default();
+    let mut load = ToolLoad::default();
     let (mut at, mut each) = (0, false);
     while let Some(word) = words.get(at) {
         at += 1;
@@ -111,7 +111,7 @@ fn read(tool: Tool, text: String) -> Command {
     let is_address = |word: &&String| word.contains("://");
     let url = words.iter().rev().find(is_address);
     let url = url.map(|word| word.trim_matches(['<', '>', ',', ')']).to_owned());
-    Command { tool, text, url, load }
+    ToolCommand { tool, text, url, load }
 }
 
 /// Splits words as a shell does. In a line that was truncated within quotes, or is followed by prose with an
@@ -121,7 +121,7 @@ fn words(text: &str) -> Vec<String> {
     closed.unwrap_or_else(|| text.split_whitespace().map(str::to_owned).collect())
 }
 
-impl Load {
+impl ToolLoad {
     fn set(&mut self, meaning: Meaning, value: &str) {
         let count = || number::count(value).map(|(value, _)| value);
         match meaning {

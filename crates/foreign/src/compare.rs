@@ -9,13 +9,13 @@ use model::text::capitalised;
 use serde::Serialize;
 
 use crate::Audit;
-use crate::findings::{About, Check, Found};
-use crate::group::{Group, LEVEL};
-use crate::run::{Load, Run};
+use crate::findings::{About, CheckResult, OutputCheck};
+use crate::group::{LEVEL, RunGroup};
+use crate::run::{ToolLoad, ToolRun};
 
 /// A comparison of two labels.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct LabelComparison {
     /// The side in the denominator.
     pub baseline: String,
     /// The other side.
@@ -23,7 +23,7 @@ pub struct Comparison {
     /// Number of runs of each.
     pub runs: (usize, usize),
     /// The answer.
-    pub answer: Sides,
+    pub answer: ComparisonAnswer,
     /// Notes about its reliability, one sentence each.
     pub worth: Vec<String>,
 }
@@ -31,7 +31,7 @@ pub struct Comparison {
 /// The answer to a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Sides {
+pub enum ComparisonAnswer {
     /// The ratio, candidate over baseline, with its 95 % interval.
     Interval(stats::Welch),
     /// There is no meaningful ratio.
@@ -44,7 +44,7 @@ pub enum Sides {
 
 /// The indices of the labels that match a name. A number (from 1) or an exact name matches one, otherwise all
 /// labels that contain the name.
-pub fn pick(groups: &[Group], name: &str) -> Vec<usize> {
+pub fn pick(groups: &[RunGroup], name: &str) -> Vec<usize> {
     let (name, lower) = (name.trim(), name.trim().to_lowercase());
     let number = lower.trim_start_matches('#').parse::<usize>().ok();
     let numbered = number.and_then(|number| number.checked_sub(1)).filter(|at| *at < groups.len());
@@ -70,23 +70,23 @@ pub fn pick(groups: &[Group], name: &str) -> Vec<usize> {
 }
 
 /// Compares two groups by index. None if an index is invalid.
-pub fn compare(audit: &Audit, baseline: usize, candidate: usize) -> Option<Comparison> {
+pub fn compare(audit: &Audit, baseline: usize, candidate: usize) -> Option<LabelComparison> {
     let (one, other) = (audit.groups.get(baseline)?, audit.groups.get(candidate)?);
     let reasons = void_reasons(audit, one, other);
     let (answer, worth) = match interval(one, other) {
-        Ok(of) if reasons.is_empty() => (Sides::Interval(of), Some(worth_of_interval(one, other))),
-        Err(reason) if reasons.is_empty() => (Sides::Invalid { reasons: vec![reason] }, None),
-        Ok(_) | Err(_) => (Sides::Invalid { reasons }, None),
+        Ok(of) if reasons.is_empty() => (ComparisonAnswer::Interval(of), Some(worth_of_interval(one, other))),
+        Err(reason) if reasons.is_empty() => (ComparisonAnswer::Invalid { reasons: vec![reason] }, None),
+        Ok(_) | Err(_) => (ComparisonAnswer::Invalid { reasons }, None),
     };
     let besides = asked_otherwise(audit, one, other).into_iter().chain(warned(audit, one, other));
     let worth = worth.into_iter().chain(besides).collect();
     let runs = (one.rates.len(), other.rates.len());
-    Some(Comparison { baseline: one.label.clone(), candidate: other.label.clone(), runs, answer, worth })
+    Some(LabelComparison { baseline: one.label.clone(), candidate: other.label.clone(), runs, answer, worth })
 }
 
 /// The interval, or the reason there is none.
-fn interval(one: &Group, other: &Group) -> Result<stats::Welch, String> {
-    let logs = |group: &Group| group.rates.iter().map(|rate| rate.ln()).collect::<Vec<f64>>();
+fn interval(one: &RunGroup, other: &RunGroup) -> Result<stats::Welch, String> {
+    let logs = |group: &RunGroup| group.rates.iter().map(|rate| rate.ln()).collect::<Vec<f64>>();
     stats::welch(&logs(one), &logs(other), LEVEL).map_err(|error| match error {
         stats::Error::TooFewBlocks => too_few(one, other),
         stats::Error::NoSpread { .. } => {
@@ -96,7 +96,7 @@ fn interval(one: &Group, other: &Group) -> Result<stats::Welch, String> {
     })
 }
 
-fn too_few(one: &Group, other: &Group) -> String {
+fn too_few(one: &RunGroup, other: &RunGroup) -> String {
     let (Some(slow), Some(fast)) = (one.rate(), other.rate()) else {
         let silent = if one.rate().is_none() { one } else { other };
         return format!("{} has no requests per second", silent.label);
@@ -113,12 +113,12 @@ fn too_few(one: &Group, other: &Group) -> String {
 }
 
 /// The findings about either side, except for a single run per side, which is reported with the figures.
-fn found<'a>(audit: &'a Audit, sides: &'a [usize]) -> impl Iterator<Item = &'a Found> {
-    let beside = |found: &&Found| found.check != Check::OneRun && found.concerns(sides);
+fn found<'a>(audit: &'a Audit, sides: &'a [usize]) -> impl Iterator<Item = &'a CheckResult> {
+    let beside = |found: &&CheckResult| found.check != OutputCheck::OneRun && found.concerns(sides);
     audit.findings.iter().filter(beside)
 }
 
-fn void_reasons(audit: &Audit, one: &Group, other: &Group) -> Vec<String> {
+fn void_reasons(audit: &Audit, one: &RunGroup, other: &RunGroup) -> Vec<String> {
     let sides = [one.runs.as_slice(), &other.runs].concat();
     let void = found(audit, &sides).filter(|found| found.voids_throughput_of(&sides));
     let reasons = void.map(|found| {
@@ -132,9 +132,9 @@ fn void_reasons(audit: &Audit, one: &Group, other: &Group) -> Vec<String> {
         format!("{}: {}", found.evidence, cases.join("; "))
     });
     let same = (one.label == other.label).then(|| "both sides are the same label".to_owned());
-    let keeps = |group: &Group| {
+    let keeps = |group: &RunGroup| {
         let mut runs = group.runs.iter().filter_map(|at| audit.runs.get(*at)).peekable();
-        runs.peek().is_some() && runs.all(Run::keeps_its_rate)
+        runs.peek().is_some() && runs.all(ToolRun::keeps_its_rate)
     };
     let who = match (keeps(one), keeps(other)) {
         (false, false) => None,
@@ -150,7 +150,7 @@ fn void_reasons(audit: &Audit, one: &Group, other: &Group) -> Vec<String> {
     reasons.chain(same).chain(scheduled).collect()
 }
 
-fn worth_of_interval(one: &Group, other: &Group) -> String {
+fn worth_of_interval(one: &RunGroup, other: &RunGroup) -> String {
     format!(
         "95 % over {} and {} (Welch, on logarithms): it holds for these services as they then ran. How they differ from one start \
          to the next is in it only if each run had a fresh one",
@@ -160,10 +160,10 @@ fn worth_of_interval(one: &Group, other: &Group) -> String {
 }
 
 /// Settings that differ between the sides.
-fn asked_otherwise(audit: &Audit, one: &Group, other: &Group) -> Option<String> {
-    let first = |group: &Group| group.runs.first().and_then(|at| audit.runs.get(*at));
+fn asked_otherwise(audit: &Audit, one: &RunGroup, other: &RunGroup) -> Option<String> {
+    let first = |group: &RunGroup| group.runs.first().and_then(|at| audit.runs.get(*at));
     let (one, other) = (first(one)?, first(other)?);
-    let asked = |run: &Run| {
+    let asked = |run: &ToolRun| {
         let loaded = asked_of(&run.load).into_iter();
         let others = [run.path().map(str::to_owned), run.bytes_per_response().map(quantity::bytes)];
         std::iter::once(Some(run.tool.name().to_owned())).chain(loaded).chain(others).collect::<Vec<_>>()
@@ -177,9 +177,9 @@ fn asked_otherwise(audit: &Audit, one: &Group, other: &Group) -> Option<String> 
 }
 
 /// The settings of a load, in words. `None` if the tool does not report them.
-fn asked_of(load: &Load) -> [Option<String>; 8] {
+fn asked_of(load: &ToolLoad) -> [Option<String>; 8] {
     // Every field is named, so that none is forgotten.
-    let Load {
+    let ToolLoad {
         connections,
         threads,
         duration_s,
@@ -206,27 +206,27 @@ fn asked_of(load: &Load) -> [Option<String>; 8] {
     ]
 }
 
-fn warned(audit: &Audit, one: &Group, other: &Group) -> Vec<String> {
+fn warned(audit: &Audit, one: &RunGroup, other: &RunGroup) -> Vec<String> {
     let sides = [one.runs.as_slice(), &other.runs].concat();
-    let warns = |found: &&Found| found.grade == Grade::Warning && found.check.about() != About::Latency;
+    let warns = |found: &&CheckResult| found.grade == Grade::Warning && found.check.about() != About::Latency;
     found(audit, &sides).filter(warns).map(|found| found.evidence.to_string()).collect()
 }
 
-impl Sides {
+impl ComparisonAnswer {
     /// The ratio formatted for display, if there is one.
     pub fn shown(&self) -> Option<String> {
         match self {
-            Sides::Interval(of) => {
+            ComparisonAnswer::Interval(of) => {
                 let (value, ends) = quantity::interval(of.ratio, of.low, of.high);
                 Some(format!("{value} ({ends})"))
             }
-            Sides::Invalid { .. } => None,
+            ComparisonAnswer::Invalid { .. } => None,
         }
     }
 
     /// Whether there is no ratio.
     pub fn is_void(&self) -> bool {
-        matches!(self, Sides::Invalid { .. })
+        matches!(self, ComparisonAnswer::Invalid { .. })
     }
 }
 
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn each_change_of_what_was_asked_is_noticed() {
         // Every field is set, so that a new one does not compile without a change here.
-        let full = Load {
+        let full = ToolLoad {
             connections: Some(8),
             threads: Some(2),
             duration_s: Some(30.0),
@@ -247,7 +247,7 @@ mod tests {
             pipelining: Some(1),
             accept_encoding: Some("br".to_owned()),
         };
-        let changes: [fn(&mut Load); 8] = [
+        let changes: [fn(&mut ToolLoad); 8] = [
             |load| load.connections = Some(9),
             |load| load.threads = Some(3),
             |load| load.duration_s = Some(31.0),

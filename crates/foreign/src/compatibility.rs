@@ -8,19 +8,19 @@ use crate::tools::Tool;
 
 /// The reason a command line cannot be translated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ToolRefusal {
     /// The problem, the tool's name first.
     pub problem: String,
     /// A hint.
     pub hint: Option<String>,
 }
 
-impl Refusal {
-    pub(crate) fn new(tool: Tool, problem: impl std::fmt::Display) -> Refusal {
-        Refusal { problem: format!("{}: {problem}", tool.name()), hint: None }
+impl ToolRefusal {
+    pub(crate) fn new(tool: Tool, problem: impl std::fmt::Display) -> ToolRefusal {
+        ToolRefusal { problem: format!("{}: {problem}", tool.name()), hint: None }
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Refusal {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> ToolRefusal {
         self.hint = Some(hint.into());
         self
     }
@@ -32,21 +32,21 @@ pub struct Translation {
     /// As typed, with the URL last.
     pub arguments: Vec<String>,
     /// The differences.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<ToolDifference>,
 }
 
 /// A difference, and the runs in which it matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct ToolDifference {
     /// One sentence or two.
     pub text: String,
     /// The condition under which it is reported.
-    pub when: When,
+    pub when: DifferenceCondition,
 }
 
 /// The condition under which a difference matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
+pub enum DifferenceCondition {
     /// Nothing.
     Always,
     /// Requests timed out.
@@ -76,16 +76,16 @@ pub struct Came {
     pub processors: u64,
 }
 
-impl When {
+impl DifferenceCondition {
     /// Whether the condition was met in this run.
     pub fn met(self, came: &Came) -> bool {
         match self {
-            When::Always => true,
-            When::TimedOut => came.timed_out > 0,
-            When::NotGood => came.not_good > 0,
-            When::Lost => came.lost > 0,
-            When::AnsweredOver(requests) => came.answered > requests,
-            When::ProcessorsBelow(threads) => came.processors < threads,
+            DifferenceCondition::Always => true,
+            DifferenceCondition::TimedOut => came.timed_out > 0,
+            DifferenceCondition::NotGood => came.not_good > 0,
+            DifferenceCondition::Lost => came.lost > 0,
+            DifferenceCondition::AnsweredOver(requests) => came.answered > requests,
+            DifferenceCondition::ProcessorsBelow(threads) => came.processors < threads,
         }
     }
 }
@@ -109,9 +109,9 @@ impl Translation {
     }
 
     /// Adds those differences that apply, each with its condition.
-    pub(crate) fn differs(&mut self, all: impl IntoIterator<Item = (bool, When, String)>) {
+    pub(crate) fn differs(&mut self, all: impl IntoIterator<Item = (bool, DifferenceCondition, String)>) {
         let there = all.into_iter().filter(|(is_there, ..)| *is_there);
-        self.differences.extend(there.map(|(_, when, text)| Difference { text, when }));
+        self.differences.extend(there.map(|(_, when, text)| ToolDifference { text, when }));
     }
 }
 

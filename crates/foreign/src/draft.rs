@@ -1,7 +1,7 @@
 //! A run under construction. This module does not know which tool prints what, which `tools` does.
 
 use crate::number::{self, Lone};
-use crate::run::{Quantile, Run};
+use crate::run::{PrintedQuantile, ToolRun};
 use crate::tools::Tool;
 
 /// More quantiles than any tool prints.
@@ -9,7 +9,7 @@ const QUANTILES_MAX: usize = 64;
 
 /// The result of reading a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum LineTaken {
     /// It belongs to the run.
     Ours,
     /// It does not.
@@ -36,8 +36,8 @@ pub enum Part {
 
 /// A run under construction.
 #[derive(Debug, Default)]
-pub struct Draft {
-    pub run: Run,
+pub struct RunDraft {
+    pub run: ToolRun,
     pub part: Part,
     /// Whether the last line that the tool prints has been read.
     pub whole: bool,
@@ -51,17 +51,17 @@ pub struct Draft {
     pub foreign: u32,
 }
 
-impl Draft {
+impl RunDraft {
     pub fn new(tool: Tool) -> Self {
-        Self { run: Run::new(tool), ..Self::default() }
+        Self { run: ToolRun::new(tool), ..Self::default() }
     }
 
-    pub fn rate(&mut self, text: &str, lone: Lone) -> Taken {
+    pub fn rate(&mut self, text: &str, lone: Lone) -> LineTaken {
         keep(&mut self.run.requests_per_s, number::figure(text, lone))
     }
 
-    pub fn requests(&mut self, text: &str) -> Taken {
-        let Some((count, rounded)) = number::count(text) else { return Taken::Ours };
+    pub fn requests(&mut self, text: &str) -> LineTaken {
+        let Some((count, rounded)) = number::count(text) else { return LineTaken::Ours };
         self.run.rounded |= rounded;
         keep(&mut self.run.requests, Some(count))
     }
@@ -69,7 +69,7 @@ impl Draft {
     pub fn quantile(&mut self, percent: Option<f64>, us: Option<f64>) {
         let Some((percent, us)) = percent.zip(us) else { return };
         if (0.0..=100.0).contains(&percent) && self.run.latency.quantiles.len() < QUANTILES_MAX {
-            self.run.latency.quantiles.push(Quantile { percent, us });
+            self.run.latency.quantiles.push(PrintedQuantile { percent, us });
         }
     }
 
@@ -85,7 +85,7 @@ impl Draft {
     }
 
     /// The run, after its last line. None if it is empty.
-    pub fn finish(mut self) -> Option<Run> {
+    pub fn finish(mut self) -> Option<ToolRun> {
         if self.run.latency.unmeasured {
             self.run.latency.quantiles.clear();
         }
@@ -95,12 +95,12 @@ impl Draft {
 }
 
 /// Stores a figure unless there is one, in which case the next run has begun.
-pub fn keep<T>(into: &mut Option<T>, value: Option<T>) -> Taken {
+pub fn keep<T>(into: &mut Option<T>, value: Option<T>) -> LineTaken {
     if into.is_some() {
-        return Taken::Again;
+        return LineTaken::Again;
     }
     *into = value;
-    Taken::Ours
+    LineTaken::Ours
 }
 
 /// Adds to a count that may be missing.

@@ -14,11 +14,11 @@ pub use pasted::Pasted;
 pub(crate) use repeats::distance;
 pub use repeats::{HAND_MAX, HAND_MEDIAN, HAND_WIDE};
 
-use model::{Code, Evidence, FAILED_SHARE_MAX, Finding, Grade};
+use model::{Evidence, FAILED_SHARE_MAX, Finding, FindingCode, Grade};
 use serde::Serialize;
 
-use crate::group::Group;
-use crate::run::Run;
+use crate::group::RunGroup;
+use crate::run::ToolRun;
 use crate::source::Transcript;
 
 /// The figures that a finding is about.
@@ -37,7 +37,7 @@ pub enum About {
 
 /// An occurrence of a finding.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Case {
+pub struct FindingCase {
     /// The label that it applies to, or several of them.
     pub label: String,
     /// Indices into the list of runs.
@@ -48,22 +48,22 @@ pub struct Case {
 
 /// The result of one check that found something.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct CheckResult {
     /// The finding with its remedy. Its evidence covers all cases.
-    pub finding: Finding<Check>,
+    pub finding: Finding<OutputCheck>,
     /// The occurrences with figures, at least one.
-    pub cases: Vec<Case>,
+    pub cases: Vec<FindingCase>,
 }
 
-impl std::ops::Deref for Found {
-    type Target = Finding<Check>;
+impl std::ops::Deref for CheckResult {
+    type Target = Finding<OutputCheck>;
 
-    fn deref(&self) -> &Finding<Check> {
+    fn deref(&self) -> &Finding<OutputCheck> {
         &self.finding
     }
 }
 
-impl Found {
+impl CheckResult {
     /// Whether it concerns one of these runs.
     pub fn concerns(&self, runs: &[usize]) -> bool {
         self.cases.iter().any(|case| case.concerns(runs))
@@ -75,7 +75,7 @@ impl Found {
     }
 }
 
-impl Case {
+impl FindingCase {
     /// Whether it concerns one of these runs.
     pub fn concerns(&self, runs: &[usize]) -> bool {
         self.runs.iter().any(|run| runs.contains(run))
@@ -83,35 +83,35 @@ impl Case {
 }
 
 /// The input of the checks.
-struct Sight<'a> {
+struct CheckInput<'a> {
     files: &'a [Transcript],
-    runs: &'a [Run],
-    groups: &'a [Group],
+    runs: &'a [ToolRun],
+    groups: &'a [RunGroup],
 }
 
 /// The result of a check for one run.
-type Seen = (Grade, Evidence);
+type RunFinding = (Grade, Evidence);
 
 /// The scope of a check.
-enum Look {
+enum CheckScope {
     /// Each run separately.
-    Run(fn(&Run) -> Option<Seen>),
+    Run(fn(&ToolRun) -> Option<RunFinding>),
     /// All runs together.
-    All(fn(&Sight<'_>) -> Vec<(Grade, Case)>),
+    All(fn(&CheckInput<'_>) -> Vec<(Grade, FindingCase)>),
 }
-use Look::{All, Run as Each};
+use CheckScope::{All, Run as Each};
 
 /// A row of the table of checks.
-struct Row {
-    check: Check,
+struct OutputCheckRow {
+    check: OutputCheck,
     /// Its stable name.
     name: &'static str,
     about: About,
-    look: Look,
+    look: CheckScope,
     /// The finding, in one sentence.
     statement: &'static str,
     /// The reason, for the first of the runs that it concerns. Precedes the remedy.
-    why: Option<fn(&Run) -> &'static str>,
+    why: Option<fn(&ToolRun) -> &'static str>,
     /// The consequence, with a hint.
     remedy: &'static str,
 }
@@ -122,17 +122,17 @@ macro_rules! checks {
         /// A check of other tools' output. docs/audit.md describes each.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[expect(missing_docs, reason = "their rows say what they find")]
-        pub enum Check {
+        pub enum OutputCheck {
             $($check,)+
         }
 
-        static CHECKS: &[Row] = &[$(Row {
-            check: Check::$check,
+        static CHECKS: &[OutputCheckRow] = &[$(OutputCheckRow {
+            check: OutputCheck::$check,
             name: $name,
             about: About::$about,
             look: $look,
             statement: $statement,
-            why: [$(Some($why as fn(&Run) -> &'static str),)? None][0],
+            why: [$(Some($why as fn(&ToolRun) -> &'static str),)? None][0],
             remedy: $remedy,
         }),+];
     };
@@ -211,54 +211,54 @@ checks! {
          (taskset), or at least know what the client used.";
 }
 
-impl Check {
+impl OutputCheck {
     /// The figures that its findings are about.
     pub fn about(self) -> About {
         self.row().about
     }
 
-    fn row(self) -> &'static Row {
+    fn row(self) -> &'static OutputCheckRow {
         &CHECKS[self as usize]
     }
 }
 
-impl Code for Check {
+impl FindingCode for OutputCheck {
     fn code(&self) -> &str {
         self.row().name
     }
 }
 
-impl Row {
+impl OutputCheckRow {
     /// Its findings, one for each grade among its cases.
-    fn findings(&self, of: &Sight<'_>) -> Vec<Found> {
-        let mut seen: Vec<(Grade, Case)> = match self.look {
-            Look::All(look) => look(of),
-            Look::Run(look) => {
-                let case = |(at, run): (usize, &Run)| {
+    fn findings(&self, of: &CheckInput<'_>) -> Vec<CheckResult> {
+        let mut seen: Vec<(Grade, FindingCase)> = match self.look {
+            CheckScope::All(look) => look(of),
+            CheckScope::Run(look) => {
+                let case = |(at, run): (usize, &ToolRun)| {
                     let (grade, evidence) = look(run)?;
-                    Some((grade, Case { label: run.label.clone(), runs: vec![at], evidence }))
+                    Some((grade, FindingCase { label: run.label.clone(), runs: vec![at], evidence }))
                 };
                 of.runs.iter().enumerate().filter_map(case).collect()
             }
         };
         seen.sort_by_key(|(grade, _)| *grade);
-        let found = |seen: &[(Grade, Case)]| {
-            let cases: Vec<Case> = seen.iter().map(|(_, case)| case.clone()).collect();
+        let found = |seen: &[(Grade, FindingCase)]| {
+            let cases: Vec<FindingCase> = seen.iter().map(|(_, case)| case.clone()).collect();
             let first = cases[0].runs.first().map(|at| &of.runs[*at]);
             let remedy: Cow<'static, str> = match self.why.zip(first) {
                 Some((why, run)) => format!("{} {}", why(run), self.remedy).into(),
                 None => self.remedy.into(),
             };
-            Found { finding: Finding::new(self.check, seen[0].0, self.statement, remedy), cases }
+            CheckResult { finding: Finding::new(self.check, seen[0].0, self.statement, remedy), cases }
         };
         seen.chunk_by(|(one, _), (other, _)| one == other).map(found).collect()
     }
 }
 
 /// All findings, most severe first.
-pub fn all(files: &[Transcript], runs: &[Run], groups: &[Group]) -> Vec<Found> {
-    let of = Sight { files, runs, groups };
-    let mut all: Vec<Found> = CHECKS.iter().flat_map(|row| row.findings(&of)).collect();
+pub fn all(files: &[Transcript], runs: &[ToolRun], groups: &[RunGroup]) -> Vec<CheckResult> {
+    let of = CheckInput { files, runs, groups };
+    let mut all: Vec<CheckResult> = CHECKS.iter().flat_map(|row| row.findings(&of)).collect();
     all.sort_by_key(|found| found.grade);
     all
 }

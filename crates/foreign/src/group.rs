@@ -4,14 +4,14 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use stats::Estimate;
 
-use crate::run::Run;
+use crate::run::ToolRun;
 
 /// Confidence level of every interval here.
 pub const LEVEL: f64 = 0.95;
 
 /// The runs of one label.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Group {
+pub struct RunGroup {
     /// Its name.
     pub label: String,
     /// The label in parts, outermost first.
@@ -40,7 +40,7 @@ pub struct Pooled {
     pub sd_log: f64,
 }
 
-impl Group {
+impl RunGroup {
     /// Geometric mean of the requests per second.
     pub fn rate(&self) -> Option<f64> {
         let logs = self.rates.iter().map(|rate| rate.ln()).sum::<f64>();
@@ -49,15 +49,15 @@ impl Group {
 }
 
 /// Groups runs by their labels, in the order in which these first appear.
-pub fn groups(runs: &[Run]) -> Vec<Group> {
-    let mut groups: IndexMap<&str, Group> = IndexMap::new();
+pub fn groups(runs: &[ToolRun]) -> Vec<RunGroup> {
+    let mut groups: IndexMap<&str, RunGroup> = IndexMap::new();
     for (index, run) in runs.iter().enumerate() {
-        let new = || Group { label: run.label.clone(), path: run.path.clone(), ..Group::default() };
+        let new = || RunGroup { label: run.label.clone(), path: run.path.clone(), ..RunGroup::default() };
         let group = groups.entry(&run.label).or_insert_with(new);
         group.runs.push(index);
         group.rates.extend(run.rate());
     }
-    groups.into_values().map(|group| Group { pooled: pooled(&group.rates), ..group }).collect()
+    groups.into_values().map(|group| RunGroup { pooled: pooled(&group.rates), ..group }).collect()
 }
 
 /// The t interval of the logarithms. Settings change ratios, and the mean of ratios is geometric.

@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 use model::quantity::{many, rate, span};
 use model::text::cut_start;
 
-use crate::run::{Load, Run, parts};
+use crate::run::{ToolLoad, ToolRun, parts};
 use crate::words;
 
 /// Longer labels are truncated.
@@ -21,7 +21,7 @@ struct Identity {
 }
 
 /// Assigns a label to every run.
-pub fn give(runs: &mut [Run], several_files: bool) {
+pub fn give(runs: &mut [ToolRun], several_files: bool) {
     let identities: Vec<Identity> = runs.iter().map(|run| Identity::of(run, several_files)).collect();
     let distinct: IndexSet<&Identity> = identities.iter().collect();
     let labels = labels(&distinct.iter().copied().collect::<Vec<_>>());
@@ -34,7 +34,7 @@ pub fn give(runs: &mut [Run], several_files: bool) {
 }
 
 impl Identity {
-    fn of(run: &Run, several_files: bool) -> Self {
+    fn of(run: &ToolRun, several_files: bool) -> Self {
         // Files and their folders are the outermost level.
         let file = run.file.split(['/', '\\']).filter(|_| several_files).map(words::file_stem);
         let headings = run.headings.iter().map(|heading| words::without_repeat(heading));
@@ -43,7 +43,7 @@ impl Identity {
             path.push(run.tool.name().to_owned());
         }
         // Every field is named, so that none is forgotten.
-        let Load {
+        let ToolLoad {
             connections,
             threads,
             duration_s,
@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn runs_of_other_lengths_are_no_repeats() {
         let of = |requests| {
-            let load = Load { requests: Some(requests), ..Load::default() };
-            Identity::of(&Run { load, ..Run::new(Tool::Autocannon) }, false)
+            let load = ToolLoad { requests: Some(requests), ..ToolLoad::default() };
+            Identity::of(&ToolRun { load, ..ToolRun::new(Tool::Autocannon) }, false)
         };
         assert_eq!(of(1000), of(1000));
         assert_ne!(of(1000), of(9000));

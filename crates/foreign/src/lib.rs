@@ -24,12 +24,12 @@ mod tools;
 mod traffic;
 mod words;
 
-pub use compare::{Comparison, Sides, compare, pick};
-pub use compatibility::{Came, Difference, Refusal, Translation, When};
-pub use findings::{About, Case, Check, Found, HAND_MAX, HAND_MEDIAN, HAND_WIDE};
-pub use group::{Group, Pooled, groups};
-pub use mix::{Choice, Kind, LeftOut, Mix, Span};
-pub use run::{Failures, Latency, Lines, Load, Quantile, Run};
+pub use compare::{ComparisonAnswer, LabelComparison, compare, pick};
+pub use compatibility::{Came, DifferenceCondition, ToolDifference, ToolRefusal, Translation};
+pub use findings::{About, CheckResult, FindingCase, HAND_MAX, HAND_MEDIAN, HAND_WIDE, OutputCheck};
+pub use group::{Pooled, RunGroup, groups};
+pub use mix::{LeftOut, Mix, MixChoice, RequestKind, TimeSpan};
+pub use run::{LineRange, PrintedLatency, PrintedQuantile, ToolFailures, ToolLoad, ToolRun};
 pub use source::{LINE_BYTES_MAX, RUNS_MAX, Reader, Transcript};
 pub use tools::Tool;
 
@@ -41,19 +41,19 @@ pub struct Audit {
     /// Each file, in the given order.
     pub files: Vec<Transcript>,
     /// Each run, in order of appearance.
-    pub runs: Vec<Run>,
+    pub runs: Vec<ToolRun>,
     /// Runs that are repeats of each other, by label.
-    pub groups: Vec<Group>,
+    pub groups: Vec<RunGroup>,
     /// Findings that qualify or void conclusions, most severe first.
-    pub findings: Vec<Found>,
+    pub findings: Vec<CheckResult>,
 }
 
 impl Audit {
     /// Combines the runs of several files: assigns labels, pools repeats, and runs the checks.
-    pub fn of(files: Vec<(Transcript, Vec<Run>)>) -> Self {
+    pub fn of(files: Vec<(Transcript, Vec<ToolRun>)>) -> Self {
         let several = files.len() > 1;
         let (files, runs): (Vec<_>, Vec<_>) = files.into_iter().unzip();
-        let mut runs: Vec<Run> = runs.into_iter().flatten().collect();
+        let mut runs: Vec<ToolRun> = runs.into_iter().flatten().collect();
         label::give(&mut runs, several);
         let groups = groups(&runs);
         let findings = findings::all(&files, &runs, &groups);

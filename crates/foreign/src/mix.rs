@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufRead};
 use std::mem::take;
 
-use crate::traffic::{self, Asked};
+use crate::traffic::{self, LoggedRequest};
 
 /// Maximum different requests counted at a time. Beyond it the rarest are dropped (lossy counting, Manku and
 /// Motwani 2002).
@@ -36,7 +36,7 @@ const BAD_TOLD_MAX: usize = 5;
 
 /// Which parts of the requests to keep.
 #[derive(Clone, Copy)]
-pub struct Choice {
+pub struct MixChoice {
     /// Keep requests with unsafe methods, too.
     pub with_unsafe: bool,
     /// Keep values of queries unmasked, and paths that contain a token.
@@ -47,7 +47,7 @@ pub struct Choice {
 
 /// Requests that differ only in values.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Kind {
+pub struct RequestKind {
     /// In upper case.
     pub method: String,
     /// Path and query. If there are rows, `{column}` stands for a value.
@@ -84,8 +84,8 @@ pub struct LeftOut {
 
 /// Requests of files, counted.
 pub struct Mix {
-    choice: Choice,
-    kinds: HashMap<String, Kind>,
+    choice: MixChoice,
+    kinds: HashMap<String, RequestKind>,
     rows: usize,
     /// Requests that occurred at most this number of times were dropped.
     forgotten: u64,
@@ -96,12 +96,12 @@ pub struct Mix {
     /// The omitted entries.
     pub left_out: LeftOut,
     /// The times of the requests.
-    pub span: Span,
+    pub span: TimeSpan,
 }
 
 /// Times of requests, in seconds since 1970.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Span {
+pub struct TimeSpan {
     /// The first and the last, if times are known.
     pub ends_s: Option<(f64, f64)>,
     /// Number of requests with a time, including omitted ones.
@@ -114,7 +114,7 @@ pub struct Span {
 
 impl Mix {
     /// An empty mix.
-    pub fn new(choice: Choice) -> Mix {
+    pub fn new(choice: MixChoice) -> Mix {
         Mix {
             choice,
             kinds: HashMap::new(),
@@ -123,7 +123,7 @@ impl Mix {
             origin: None,
             masked: BTreeMap::new(),
             left_out: LeftOut::default(),
-            span: Span::default(),
+            span: TimeSpan::default(),
         }
     }
 
@@ -142,14 +142,14 @@ impl Mix {
     }
 
     /// The most frequent requests, at most `kinds_max`, sorted by frequency.
-    pub fn finish(&mut self, kinds_max: usize) -> Vec<Kind> {
-        let mut kinds: Vec<Kind> = take(&mut self.kinds).into_values().collect();
+    pub fn finish(&mut self, kinds_max: usize) -> Vec<RequestKind> {
+        let mut kinds: Vec<RequestKind> = take(&mut self.kinds).into_values().collect();
         kinds.sort_by(|one, other| {
             (other.count, &one.method, &one.path).cmp(&(one.count, &other.method, &other.path))
         });
         let rare = kinds.split_off(kinds_max.min(kinds.len()));
         self.left_out.rare += rare.iter().map(|kind| kind.count).sum::<u64>();
-        kinds.into_iter().map(Kind::finished).collect()
+        kinds.into_iter().map(RequestKind::finished).collect()
     }
 
     fn refuse(&mut self, number: u64, text: &str) {
@@ -159,7 +159,7 @@ impl Mix {
         }
     }
 
-    fn take_in(&mut self, asked: Asked) {
+    fn take_in(&mut self, asked: LoggedRequest) {
         let left_out = &mut self.left_out;
         if let Some(origin) = &asked.origin
             && origin != self.origin.get_or_insert_with(|| origin.clone())
@@ -173,7 +173,7 @@ impl Mix {
             *left_out.by_method.entry(asked.method).or_default() += 1;
             return;
         }
-        let template = Template::of(&asked.target, self.choice);
+        let template = TargetTemplate::of(&asked.target, self.choice);
         if template.has_token && !self.choice.with_values {
             left_out.with_token += 1;
             return;
@@ -185,12 +185,12 @@ impl Mix {
             }
         }
         let key = format!("{} {}", asked.method, template.path);
-        let kind = self.kinds.entry(key).or_insert_with(|| Kind {
+        let kind = self.kinds.entry(key).or_insert_with(|| RequestKind {
             method: asked.method,
             path: template.path,
             columns: template.columns,
             stride: 1,
-            ..Kind::default()
+            ..RequestKind::default()
         });
         let before = kind.rows.len();
         kind.take_in(template.values, asked.status, self.rows < ROWS_IN_ALL_MAX);
@@ -216,7 +216,7 @@ impl Mix {
     }
 }
 
-impl Span {
+impl TimeSpan {
     fn take_in(&mut self, at_s: f64) {
         let (first, last) = self.ends_s.unwrap_or((at_s, at_s));
         self.ends_s = Some((first.min(at_s), last.max(at_s)));
@@ -233,7 +233,7 @@ impl Span {
     }
 }
 
-impl Kind {
+impl RequestKind {
     fn take_in(&mut self, values: Vec<String>, status: Option<u16>, has_room: bool) {
         if !self.columns.is_empty()
             && self.count.is_multiple_of(self.stride)
@@ -251,7 +251,7 @@ impl Kind {
         }
     }
 
-    fn finished(mut self) -> Kind {
+    fn finished(mut self) -> RequestKind {
         let least = self.count.div_ceil(STATUS_SHARE);
         // A list of statuses excludes all others, so a success is included even if it is rare.
         let counts = |(status, count): &(&u16, &u64)| **count >= least || (200..300).contains(*status);
@@ -277,7 +277,7 @@ impl Kind {
 
 /// A target with its differing parts replaced.
 #[derive(Default)]
-struct Template {
+struct TargetTemplate {
     path: String,
     columns: Vec<String>,
     values: Vec<String>,
@@ -285,11 +285,11 @@ struct Template {
     has_token: bool,
 }
 
-impl Template {
-    fn of(target: &str, choice: Choice) -> Template {
+impl TargetTemplate {
+    fn of(target: &str, choice: MixChoice) -> TargetTemplate {
         let target = target.split('#').next().unwrap_or_default();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let mut template = Template::default();
+        let mut template = TargetTemplate::default();
         for segment in path.split('/').skip(1) {
             template.path.push('/');
             template.segment(segment);
@@ -319,7 +319,7 @@ impl Template {
         }
     }
 
-    fn parameter(&mut self, pair: &str, choice: Choice) {
+    fn parameter(&mut self, pair: &str, choice: MixChoice) {
         let is_open =
             |text: &str| text.len() <= OPEN_DIGITS_MAX && text.bytes().all(|byte| byte.is_ascii_digit());
         let Some((name, value)) = pair.split_once('=') else {
@@ -414,8 +414,8 @@ fn percent(text: &str, stays: impl Fn(u8) -> bool) -> String {
 mod tests {
     use super::*;
 
-    fn read(text: &str, with_values: bool) -> (Mix, Vec<Kind>) {
-        let choice = Choice { with_unsafe: false, with_values, is_secret: |name| name == "token" };
+    fn read(text: &str, with_values: bool) -> (Mix, Vec<RequestKind>) {
+        let choice = MixChoice { with_unsafe: false, with_values, is_secret: |name| name == "token" };
         let mut mix = Mix::new(choice);
         mix.read(&mut text.as_bytes()).unwrap();
         let kinds = mix.finish(3);

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use crate::tools::{Divides, Pace, RateOf, Tool};
+use crate::tools::{Divides, RateOf, Tool, ToolPace};
 
 /// A tool that sent less than this share of its rate fell behind.
 pub(crate) const KEPT_UP: f64 = 0.99;
 
 /// Lines of a file, counted from 1, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
-pub struct Lines {
+pub struct LineRange {
     /// The first.
     pub first: u64,
     /// The last.
@@ -18,7 +18,7 @@ pub struct Lines {
 
 /// The settings of the tool, as far as its output or the command above it shows them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Load {
+pub struct ToolLoad {
     /// Connections, clients or virtual users.
     pub connections: Option<u64>,
     /// Threads or worker processes of the tool.
@@ -39,7 +39,7 @@ pub struct Load {
 
 /// Failures by kind. `None` if the output does not contain them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Failures {
+pub struct ToolFailures {
     /// Requests that took longer than the tool's limit.
     pub timeouts: Option<u64>,
     /// Connections that failed to open.
@@ -56,11 +56,11 @@ pub struct Failures {
     pub other: Option<u64>,
 }
 
-impl Failures {
+impl ToolFailures {
     /// Failures of connections, none of which is a response.
     pub fn socket(&self) -> u64 {
         // Every field is named, so that none is forgotten.
-        let Failures { connect, read, write, other, timeouts: _, status: _, length: _ } = self;
+        let ToolFailures { connect, read, write, other, timeouts: _, status: _, length: _ } = self;
         [connect, read, write, other].into_iter().flatten().fold(0, |sum, more| sum.saturating_add(*more))
     }
 
@@ -77,7 +77,7 @@ impl Failures {
 
 /// A quantile as printed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Quantile {
+pub struct PrintedQuantile {
     /// 99 is p99.
     pub percent: f64,
     /// Microseconds.
@@ -86,7 +86,7 @@ pub struct Quantile {
 
 /// Latency as printed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Latency {
+pub struct PrintedLatency {
     /// Microseconds.
     pub mean_us: Option<f64>,
     /// Standard deviation, microseconds.
@@ -94,12 +94,12 @@ pub struct Latency {
     /// Microseconds.
     pub max_us: Option<f64>,
     /// Quantiles, in the order printed.
-    pub quantiles: Vec<Quantile>,
+    pub quantiles: Vec<PrintedQuantile>,
     /// Whether the tool printed zeros or `nan` instead of figures.
     pub unmeasured: bool,
 }
 
-impl Latency {
+impl PrintedLatency {
     /// The quantile, if it was printed.
     pub fn quantile(&self, percent: f64) -> Option<f64> {
         self.quantiles.iter().find(|one| (one.percent - percent).abs() < 1e-9).map(|one| one.us)
@@ -108,7 +108,7 @@ impl Latency {
 
 /// One run of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Run {
+pub struct ToolRun {
     /// The tool.
     pub tool: Tool,
     /// Whether it was read from JSON.
@@ -130,13 +130,13 @@ pub struct Run {
     /// The file that contains it.
     pub file: String,
     /// Its position in the file.
-    pub lines: Lines,
+    pub lines: LineRange,
     /// The command line above it, if there is one.
     pub command: Option<String>,
     /// The loaded URL.
     pub url: Option<String>,
     /// The requested load.
-    pub load: Load,
+    pub load: ToolLoad,
     /// Duration in seconds.
     pub duration_s: Option<f64>,
     /// Number of requests as counted by the tool.
@@ -150,18 +150,18 @@ pub struct Run {
     /// Bytes received.
     pub bytes: Option<f64>,
     /// Failures.
-    pub failures: Failures,
+    pub failures: ToolFailures,
     /// Requests on kept-alive connections (ab).
     pub keep_alive_requests: Option<u64>,
     /// Latency.
-    pub latency: Latency,
+    pub latency: PrintedLatency,
     /// The tool's own message about aborting.
     pub abort: Option<String>,
     /// Whether the output is truncated.
     pub truncated: bool,
 }
 
-impl Run {
+impl ToolRun {
     /// An empty run.
     pub(crate) fn new(tool: Tool) -> Self {
         Self { tool, ..Self::default() }
@@ -214,7 +214,7 @@ impl Run {
 
     /// Whether each connection sent its next request after the previous response.
     pub fn is_closed_loop(&self) -> bool {
-        self.load.rate_per_s.is_none() && self.tool.row().pace == Pace::Responses
+        self.load.rate_per_s.is_none() && self.tool.row().pace == ToolPace::Responses
     }
 
     /// Whether it has any figures.

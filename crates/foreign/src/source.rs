@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::assembler::Assembler;
 use crate::findings::Pasted;
-use crate::run::Run;
+use crate::run::ToolRun;
 
 /// The rest of a longer line is dropped. The longest line of a tool is JSON without line breaks, some ten kB.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
@@ -148,7 +148,7 @@ impl Reader {
     }
 
     /// Returns the runs, and the information about the file.
-    pub fn finish(mut self) -> (Transcript, Vec<Run>) {
+    pub fn finish(mut self) -> (Transcript, Vec<ToolRun>) {
         if self.encoding.is_none() {
             self.begin();
         }

@@ -14,10 +14,10 @@ mod wrk;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::compatibility::{Refusal, Translation};
-use crate::draft::{Draft, Taken, keep};
+use crate::compatibility::{ToolRefusal, Translation};
+use crate::draft::{LineTaken, RunDraft, keep};
 use crate::number::{self, Lone};
-use crate::run::Run;
+use crate::run::ToolRun;
 
 /// A load generator with supported output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -45,7 +45,7 @@ pub enum Tool {
 }
 
 /// All tools, in the order of [`Tool`] and of the pages that list them.
-static TOOLS: [&Row; 9] = [
+static TOOLS: [&ToolRow; 9] = [
     &wrk::WRK,
     &wrk::WRK2,
     &ab::AB,
@@ -126,7 +126,7 @@ pub(crate) enum RateOf {
 
 /// The trigger for sending a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pace {
+pub(crate) enum ToolPace {
     /// The previous response, or a rate if a flag sets one.
     Responses,
     /// Always a rate. The output contains the achieved rate.
@@ -145,14 +145,14 @@ pub(crate) enum Divides {
 
 /// A tool: its output and command lines, its counting and its requests, verified on the wire or in its
 /// source. docs/audit.md has the versions. All functions are pure.
-pub(crate) struct Row {
+pub(crate) struct ToolRow {
     pub tool: Tool,
     /// Its name on the command line.
     pub name: &'static str,
     /// Whether a line may begin its output.
     pub begins: Begins,
     /// Adds a line to the current run.
-    pub take: Take,
+    pub take: TakeLine,
     /// Another tool with the same output, so that only a command line distinguishes them.
     pub prints_as: Option<Tool>,
     /// Whether the line is its whole output if it cannot connect. The flag says that its command line stands
@@ -183,7 +183,7 @@ pub(crate) struct Row {
     /// The handling of responses that exceeded its limit, if it is unusual.
     pub late_responses: Option<&'static str>,
     pub rate_of: RateOf,
-    pub pace: Pace,
+    pub pace: ToolPace,
     pub divides: Divides,
     /// Whether it uses HTTP/1.0, and closes connections by default.
     pub http_1_0: bool,
@@ -192,13 +192,13 @@ pub(crate) struct Row {
 }
 
 type Begins = fn(&str) -> Option<Beginning>;
-type Take = fn(&str, &mut Draft) -> Taken;
-type FromJson = fn(&Value) -> Option<Run>;
-type Translate = fn(&[String]) -> Result<Translation, Refusal>;
+type TakeLine = fn(&str, &mut RunDraft) -> LineTaken;
+type FromJson = fn(&Value) -> Option<ToolRun>;
+type Translate = fn(&[String]) -> Result<Translation, ToolRefusal>;
 
 /// A row with the most common values.
-const fn usual(tool: Tool, name: &'static str, begins: Begins, take: Take) -> Row {
-    Row {
+const fn usual(tool: Tool, name: &'static str, begins: Begins, take: TakeLine) -> ToolRow {
+    ToolRow {
         tool,
         name,
         begins,
@@ -217,7 +217,7 @@ const fn usual(tool: Tool, name: &'static str, begins: Begins, take: Take) -> Ro
         counts_timeouts: false,
         late_responses: None,
         rate_of: RateOf::Responses,
-        pace: Pace::Responses,
+        pace: ToolPace::Responses,
         divides: Divides::Nothing,
         http_1_0: false,
         prints_headings: false,
@@ -249,10 +249,10 @@ impl Tool {
     ///
     /// # Errors
     /// Returns an error with a hint for unsupported or invalid options.
-    pub fn translate(self, arguments: &[String]) -> Result<Translation, Refusal> {
+    pub fn translate(self, arguments: &[String]) -> Result<Translation, ToolRefusal> {
         match self.row().translate {
             Some((translate, _)) => translate(arguments),
-            None => Err(Refusal::new(self, "its command lines are not known here")),
+            None => Err(ToolRefusal::new(self, "its command lines are not known here")),
         }
     }
 
@@ -261,7 +261,7 @@ impl Tool {
         printer(self) == printer(other)
     }
 
-    pub(crate) fn row(self) -> &'static Row {
+    pub(crate) fn row(self) -> &'static ToolRow {
         TOOLS[self as usize]
     }
 }
@@ -286,14 +286,14 @@ pub(crate) fn fails_alone(text: &str, commanded: Option<Tool>) -> Option<Tool> {
 
 /// Whether a line may be this tool's.
 pub(crate) fn prints(tool: Tool, text: &str) -> bool {
-    take(text, &mut Draft::new(tool)) == Taken::Ours
+    take(text, &mut RunDraft::new(tool)) == LineTaken::Ours
 }
 
-pub(crate) fn take(text: &str, draft: &mut Draft) -> Taken {
+pub(crate) fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     (draft.run.tool.row().take)(text, draft)
 }
 
-pub(crate) fn from_json(value: &Value) -> Option<Run> {
+pub(crate) fn from_json(value: &Value) -> Option<ToolRun> {
     let mut run = TOOLS.iter().find_map(|row| (row.json?.0)(value))?;
     run.json = true;
     Some(run)
@@ -301,7 +301,7 @@ pub(crate) fn from_json(value: &Value) -> Option<Run> {
 
 /// The tool that wrote truncated JSON, identified by its keys.
 pub(crate) fn json_tool(text: &str) -> Option<Tool> {
-    let wrote = |row: &&&Row| row.json.is_some_and(|(_, keys)| keys.iter().all(|key| text.contains(key)));
+    let wrote = |row: &&&ToolRow| row.json.is_some_and(|(_, keys)| keys.iter().all(|key| text.contains(key)));
     TOOLS.iter().find(wrote).map(|row| row.tool)
 }
 
@@ -314,11 +314,11 @@ fn counts_at<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = (&'v str, 
 /// Completes the run of a JSON value. Adds the quantiles of `times` whose keys name them, with `us`
 /// microseconds per unit.
 fn ended<'k>(
-    mut draft: Draft,
+    mut draft: RunDraft,
     times: &'k Value,
     us: f64,
     percent: impl Fn(&'k str) -> Option<&'k str>,
-) -> Option<Run> {
+) -> Option<ToolRun> {
     for (key, time) in times.as_object().into_iter().flatten() {
         let digits = percent(key).map(|digits| digits.replace('_', "."));
         draft.quantile(number::decimal(&digits.unwrap_or_default()), at(time, &[]).map(|time| time * us));
@@ -337,7 +337,7 @@ fn is_total(text: &str, blank: bool) -> bool {
 }
 
 /// Reads the values of such a line except the number of requests.
-fn take_total(text: &str, draft: &mut Draft, lone: Lone, kilo: f64) {
+fn take_total(text: &str, draft: &mut RunDraft, lone: Lone, kilo: f64) {
     let us = between(text, " requests in ", ", ").and_then(|time| number::micros(time, lone));
     keep(&mut draft.run.duration_s, us.map(|us| us / 1e6));
     let size = text.rsplit_once(", ").and_then(|(_, size)| size.strip_suffix(" read"));
@@ -345,7 +345,7 @@ fn take_total(text: &str, draft: &mut Draft, lone: Lone, kilo: f64) {
 }
 
 /// `Running 10s test @ http://…`, of wrk and autocannon: the duration or number of requests, and the address.
-fn is_start(text: &str, draft: &mut Draft) -> bool {
+fn is_start(text: &str, draft: &mut RunDraft) -> bool {
     let Some(rest) = text.strip_prefix("Running ") else { return false };
     let Some((what, url)) = rest.split_once(" test @ ").or_else(|| rest.split_once(" warmup @ ")) else {
         return false;

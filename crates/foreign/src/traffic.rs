@@ -15,7 +15,7 @@ const HEAD_BYTES: u64 = LINE_BYTES_MAX as u64;
 
 /// A request, as recorded by its receiver or sender.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Asked {
+pub struct LoggedRequest {
     /// In upper case.
     pub method: String,
     /// Path and query, beginning with `/`.
@@ -29,17 +29,20 @@ pub struct Asked {
 }
 
 /// An entry of a file: its number, from 1, and a request, or invalid text.
-pub(crate) type Entry<'a> = (u64, Result<Asked, &'a str>);
+pub(crate) type TrafficEntry<'a> = (u64, Result<LoggedRequest, &'a str>);
 
 /// Parses a line of a log.
-type ReadLine = fn(&str) -> Option<Asked>;
+type ReadLine = fn(&str) -> Option<LoggedRequest>;
 
 /// Reads a file of any format, passes each entry to `tell`, and returns the name of the format.
 ///
 /// # Errors
 /// Returns an error if it cannot be read, has an unknown format, or is invalid in a format that is parsed as
 /// a whole.
-pub(crate) fn read(source: &mut dyn BufRead, tell: &mut dyn FnMut(Entry<'_>)) -> io::Result<&'static str> {
+pub(crate) fn read(
+    source: &mut dyn BufRead,
+    tell: &mut dyn FnMut(TrafficEntry<'_>),
+) -> io::Result<&'static str> {
     let mut begin = Vec::new();
     Read::take(&mut *source, HEAD_BYTES).read_to_end(&mut begin)?;
     // Some editors write a byte order mark first.
@@ -68,7 +71,11 @@ pub(crate) fn read(source: &mut dyn BufRead, tell: &mut dyn FnMut(Entry<'_>)) ->
     unknown("neither an access log (combined, or JSON lines) nor a HAR file")
 }
 
-fn read_lines(source: &mut dyn BufRead, read: ReadLine, tell: &mut dyn FnMut(Entry<'_>)) -> io::Result<()> {
+fn read_lines(
+    source: &mut dyn BufRead,
+    read: ReadLine,
+    tell: &mut dyn FnMut(TrafficEntry<'_>),
+) -> io::Result<()> {
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();

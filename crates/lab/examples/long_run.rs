@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use environment::{Simulated, begun, plan};
 use machine::process;
-use plan::{Metric, Plan, Rate};
-use proofload_lab::{News, Progress};
+use plan::{Metric, Plan, PlannedRate};
+use proofload_lab::{Progress, UpdateNews};
 use record::{Event, MachineUse};
 
 const HOURS: u64 = 6;
@@ -47,7 +47,7 @@ fn cases() -> Vec<Case> {
     let stolen: fn(u32) -> MachineUse =
         |block| MachineUse { steal_share: f64::from(block % 2) * 0.4, ..MachineUse::default() };
     let mut latency = long(2, 100);
-    (latency.design.metric, latency.design.rate) = (Metric::P99, Some(Rate::ShareOfCapacity(0.6)));
+    (latency.design.metric, latency.design.rate) = (Metric::P99, Some(PlannedRate::ShareOfCapacity(0.6)));
     let mut pooled = latency.clone();
     pooled.design.pooled = true;
     vec![
@@ -87,15 +87,15 @@ fn carried_out(plan: Plan, environment: &mut Simulated) -> Result<Costs> {
     let (mut costs, mut block_began, mut concluding) = (Costs::default(), cpu_time(), cpu_time());
     let (writer, folder) = begun(plan, 1);
     let (record, result) = proofload_lab::run(writer, environment, &mut |update| match &update.news {
-        News::Event(Event::BlockStarted { .. }) => block_began = cpu_time(),
-        News::Event(Event::BlockEnded { .. }) => {
+        UpdateNews::Event(Event::BlockStarted { .. }) => block_began = cpu_time(),
+        UpdateNews::Event(Event::BlockEnded { .. }) => {
             concluding = cpu_time();
             if update.elapsed_s < 3600.0 {
                 costs.resident[0] = resident_bytes();
             }
         }
         // Reported after each block that counts.
-        News::Progress(Progress::Concluded(_)) => {
+        UpdateNews::Progress(Progress::Concluded(_)) => {
             costs.blocks.push(cpu_time() - block_began);
             costs.concluding_max = costs.concluding_max.max(cpu_time() - concluding);
         }

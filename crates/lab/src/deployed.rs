@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plan::{Plan, Variant};
-use remote::kubernetes::Deployed;
+use remote::kubernetes::DeployedAccess;
 use remote::{Blame, Error};
 
 /// Timeout of a connection from this machine to a remote address.
@@ -22,7 +22,7 @@ pub struct DeployedServices {
 #[derive(Debug)]
 struct Found {
     wanted: plan::Deployed,
-    deployed: Arc<Deployed>,
+    deployed: Arc<DeployedAccess>,
     address: SocketAddr,
 }
 
@@ -67,7 +67,7 @@ impl DeployedServices {
     }
 
     /// The Service of a variant. `None` if it was not found yet.
-    pub(crate) fn at(&self, wanted: &plan::Deployed) -> Option<&Arc<Deployed>> {
+    pub(crate) fn at(&self, wanted: &plan::Deployed) -> Option<&Arc<DeployedAccess>> {
         self.of(wanted).map(|found| &found.deployed)
     }
 
@@ -101,7 +101,7 @@ impl DeployedServices {
 }
 
 fn found(wanted: &plan::Deployed) -> Result<Found, Error> {
-    let deployed = Deployed::find(wanted)?;
+    let deployed = DeployedAccess::find(wanted)?;
     let behind = deployed.look()?;
     deployed.refusal(&behind).map_or(Ok(()), Err)?;
     Ok(Found { wanted: wanted.clone(), deployed: Arc::new(deployed), address: behind.address })

@@ -10,7 +10,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
 use load::Address;
-use plan::{Place, Plan, Service, Url, Variant};
+use plan::{Plan, Service, Url, UrlPlace, Variant};
 
 use crate::deployed::DeployedServices;
 
@@ -41,7 +41,7 @@ impl Destinations {
         let is_sent_from_elsewhere = plan.generators.is_elsewhere();
         let mut found = Destinations { is_sent_from_elsewhere, ..Destinations::default() };
         for url in urls(plan) {
-            let Place::Tcp { host, port } = &url.place else { continue };
+            let UrlPlace::Tcp { host, port } = &url.place else { continue };
             let key = (host.clone(), *port);
             if found.urls.contains_key(&key) {
                 continue;
@@ -82,7 +82,7 @@ impl Destinations {
 
     /// The resolved addresses of a URL's host. Empty for a unix socket.
     pub(crate) fn known(&self, url: &Url) -> &[SocketAddr] {
-        let Place::Tcp { host, port } = &url.place else { return &[] };
+        let UrlPlace::Tcp { host, port } = &url.place else { return &[] };
         self.urls.get(&(host.clone(), *port)).map_or(&[], Vec::as_slice)
     }
 

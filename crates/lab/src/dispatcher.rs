@@ -6,14 +6,14 @@
 use std::time::Duration;
 
 use analysis::Conclusion;
-use model::{Asked, AskedOpen, ConnectionsChosen};
+use model::{AskedOpen, ConnectionsChosen, SliceRequest};
 use plan::Plan;
 use record::{EndReason, Ended, Event, Record, Slice, SliceKind, Trial, WriteError, Writer};
 
 use crate::environment::{Environment, Failure, Result, SliceSpec, Start, Turn, elapsed};
 use crate::explaining::Trials;
-use crate::schedule::{Schedule, live_together, take_turns};
-use crate::tuning::{self, BLOCKS_AIM, Costs, Settings};
+use crate::schedule::{BlockSchedule, live_together, take_turns};
+use crate::tuning::{self, BLOCKS_AIM, BlockTiming, Costs};
 
 mod around;
 pub(crate) mod capacity;
@@ -24,7 +24,7 @@ mod rate;
 mod settling;
 mod update;
 
-pub use update::{Doing, News, Progress, Update};
+pub use update::{Doing, Progress, Update, UpdateNews};
 
 use settling::SLACK;
 
@@ -46,7 +46,7 @@ pub enum LabError {
 }
 
 /// Callback for updates as they happen.
-pub type Watch<'a> = &'a mut dyn FnMut(&Update<'_>);
+pub type UpdateWatch<'a> = &'a mut dyn FnMut(&Update<'_>);
 
 /// Runs the plan of a new record, and returns the record with all events.
 ///
@@ -58,7 +58,7 @@ pub type Watch<'a> = &'a mut dyn FnMut(&Update<'_>);
 pub fn run(
     writer: Writer,
     environment: &mut dyn Environment,
-    watch: Watch<'_>,
+    watch: UpdateWatch<'_>,
 ) -> (Record, Result<(), LabError>) {
     let mut dispatcher = Dispatcher::new(writer, environment, watch);
     let result = dispatcher.carry_through();
@@ -77,7 +77,7 @@ pub fn capture_only(
     environment: &mut dyn Environment,
     rounds: u32,
     trials: Trials,
-    watch: Watch<'_>,
+    watch: UpdateWatch<'_>,
 ) -> (Record, Result<(), LabError>) {
     let mut dispatcher = Dispatcher::new(writer, environment, watch);
     let result = dispatcher.capture_alone(rounds, trials);
@@ -90,11 +90,11 @@ const GRACE: f64 = 0.05;
 
 struct Dispatcher<'a> {
     plan: Plan,
-    schedule: Schedule,
-    settings: Settings,
+    schedule: BlockSchedule,
+    settings: BlockTiming,
     writer: Writer,
     environment: &'a mut dyn Environment,
-    watch: Watch<'a>,
+    watch: UpdateWatch<'a>,
     began_s: f64,
     block: u32,
     /// Start of the current block, in seconds of the budget.
@@ -117,10 +117,10 @@ struct Dispatcher<'a> {
 }
 
 impl<'a> Dispatcher<'a> {
-    fn new(writer: Writer, environment: &'a mut dyn Environment, watch: Watch<'a>) -> Dispatcher<'a> {
+    fn new(writer: Writer, environment: &'a mut dyn Environment, watch: UpdateWatch<'a>) -> Dispatcher<'a> {
         let plan = writer.record().header.plan.clone();
-        let schedule = Schedule::new(writer.record().header.seed, plan.variants.len());
-        let settings = Settings::first(&plan);
+        let schedule = BlockSchedule::new(writer.record().header.seed, plan.variants.len());
+        let settings = BlockTiming::first(&plan);
         let began_s = environment.now_s();
         Dispatcher {
             measured: (0..plan.variants.len()).collect(),
@@ -185,7 +185,7 @@ impl<'a> Dispatcher<'a> {
         };
         let ended = Event::Ended(Ended { reason: reason.clone(), seconds: self.elapsed_s() });
         let ended = self.plan.secrets.hidden(ended);
-        self.tell(News::Event(&ended));
+        self.tell(UpdateNews::Event(&ended));
         self.writer.append(ended)?;
         Ok((reason, result))
     }
@@ -226,7 +226,7 @@ impl<'a> Dispatcher<'a> {
     /// the stopping rule at a look, or because the time is over.
     fn judge_block(&mut self) -> Option<EndReason> {
         let conclusion = analysis::conclude(self.writer.record());
-        self.tell(News::Progress(Progress::Concluded(&conclusion)));
+        self.tell(UpdateNews::Progress(Progress::Concluded(&conclusion)));
         self.end_by(&conclusion)
     }
 
@@ -405,13 +405,13 @@ impl<'a> Dispatcher<'a> {
     }
 
     fn load(&mut self, variant: usize, kind: SliceKind, seconds: f64, open: Option<AskedOpen>) -> Result<()> {
-        let slice = self.slice(variant, kind, Asked { until: elapsed(seconds), open })?;
+        let slice = self.slice(variant, kind, SliceRequest { until: elapsed(seconds), open })?;
         self.keep_slice(slice)
     }
 
-    fn slice(&mut self, variant: usize, kind: SliceKind, asked: Asked) -> Result<Slice> {
+    fn slice(&mut self, variant: usize, kind: SliceKind, asked: SliceRequest) -> Result<Slice> {
         self.begin(doing(kind), variant)?;
-        let Asked { until, open } = asked;
+        let SliceRequest { until, open } = asked;
         self.environment.load(variant, SliceSpec { kind, until, open })
     }
 
@@ -483,7 +483,7 @@ impl<'a> Dispatcher<'a> {
     /// Records an event, and reports it.
     fn keep(&mut self, event: Event) -> Result<()> {
         let event = self.plan.secrets.hidden(event);
-        self.tell(News::Event(&event));
+        self.tell(UpdateNews::Event(&event));
         let has_new_costs = matches!(event, Event::BlockEnded { .. } | Event::BlockDropped { .. });
         self.writer.append(event)?;
         if has_new_costs {
@@ -512,10 +512,10 @@ impl<'a> Dispatcher<'a> {
     }
 
     fn tell_trial(&mut self, doing: Doing, variant: usize) {
-        self.tell(News::Progress(Progress::Trial { doing, variant }));
+        self.tell(UpdateNews::Progress(Progress::Trial { doing, variant }));
     }
 
-    fn tell(&mut self, news: News<'_>) {
+    fn tell(&mut self, news: UpdateNews<'_>) {
         let (elapsed_s, left_s) = (self.elapsed_s(), self.told_left_s());
         (self.watch)(&Update { elapsed_s, left_s, news });
     }

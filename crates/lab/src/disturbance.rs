@@ -30,7 +30,7 @@ const GROSS_THROTTLED_SHARE: f64 = 0.2;
 
 /// Time lost in a block, as shares of its measured time.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Taken {
+pub struct StolenShares {
     /// CPU steal, as a share of all CPU time, 0 to 1.
     pub by_steal: f64,
     /// CPU steal of each other generator's machine, by its name.
@@ -42,15 +42,15 @@ pub struct Taken {
     pub by_quota: f64,
 }
 
-impl Taken {
+impl StolenShares {
     /// Reads the counters of a block's measured slices. `turns`: the trials took turns, so the counters of
     /// each slice cover all of them. `cpus`: number of processors counted at the beginning of the run.
-    pub fn of(block: &Block, turns: bool, cpus: usize) -> Taken {
+    pub fn of(block: &Block, turns: bool, cpus: usize) -> StolenShares {
         let slices: Vec<&Slice> = block.trials.iter().flat_map(Trial::measured).collect();
         let length_ns = |slice: &Slice| slice.counts.wall_ns() as f64;
         let total_ns: f64 = slices.iter().map(|slice| length_ns(slice)).sum();
         if total_ns <= 0.0 {
-            return Taken::default();
+            return StolenShares::default();
         }
         // Every trial of a pass reports the same events.
         let told = if turns { block.trials.len().max(1) as f64 } else { 1.0 };
@@ -58,7 +58,7 @@ impl Taken {
         let share = |figure: fn(&MachineUse) -> u64| {
             slices.iter().map(|slice| figure(&slice.machine) as f64).sum::<f64>() / told / total_ns
         };
-        Taken {
+        StolenShares {
             by_steal: stolen_ns / total_ns,
             steal_elsewhere: elsewhere(&slices),
             by_others: share(|machine| machine.strangers_cpu_ns) / processors(cpus, &block.trials) as f64,

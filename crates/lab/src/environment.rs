@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use model::{AskedOpen, Until};
 use plan::Preparation;
-use record::{Capture, CaptureKind, Generator, Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
+use record::{
+    Capture, CaptureKind, ConnectedGenerator, Prepared, Slice, SliceKind, TrialEnded, TrialStarted,
+};
 use services::Preparing;
 
 /// The trial to start.
@@ -94,14 +96,14 @@ pub struct Connecting<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Connected {
     /// All generators, if they changed. Empty if they did not, and if the load comes from this process.
-    pub generators: Vec<Generator>,
+    pub generators: Vec<ConnectedGenerator>,
     /// Generators that were lost and have not been reported yet.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<LostGenerator>,
 }
 
 /// A lost generator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostGenerator {
     /// Its name.
     pub generator: String,
     /// The reason and its last output, including its name.
@@ -129,7 +131,7 @@ pub enum Failure {
     Generator(String),
     /// At least one generator was lost. Others may replace them: see [`Environment::connect`].
     #[error("{}", lost_text(.0))]
-    GeneratorsLost(Vec<Lost>),
+    GeneratorsLost(Vec<LostGenerator>),
     /// Continuing is pointless. The text contains the reason.
     #[error("{0}")]
     Pointless(String),
@@ -148,7 +150,7 @@ pub enum Failure {
 }
 
 /// Reasons of the losses, in one line.
-pub(crate) fn lost_text(lost: &[Lost]) -> String {
+pub(crate) fn lost_text(lost: &[LostGenerator]) -> String {
     lost.iter().map(|lost| lost.why.as_str()).collect::<Vec<_>>().join("; ")
 }
 

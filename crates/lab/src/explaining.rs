@@ -65,7 +65,7 @@ pub fn explained(plan: &Plan) -> Vec<usize> {
 
 /// Parameters of a run's captures.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Captures {
+pub struct CapturePlan {
     /// Indices of the variants.
     pub variants: Vec<usize>,
     /// The trials of each variant in a round.
@@ -80,9 +80,9 @@ pub struct Captures {
     pub alone: bool,
 }
 
-impl Captures {
+impl CapturePlan {
     /// Parameters for a finished run. `trial_s` is the time of its trials beside load.
-    pub fn of(record: &Record, trials: Trials, trial_s: Option<f64>) -> Captures {
+    pub fn of(record: &Record, trials: Trials, trial_s: Option<f64>) -> CapturePlan {
         let variants = explained(&record.header.plan);
         let settled = record.warm_up.as_ref().map(|warm_up| warm_up.seconds);
         let asked = record.header.plan.design.warmup.map(|warm_up| warm_up.as_secs_f64());
@@ -90,7 +90,7 @@ impl Captures {
         let window_min_s = variants.iter().map(|variant| responses_s(record, *variant)).fold(0.0, f64::max);
         let trial_s = trial_s.unwrap_or(TRIAL_S) + warm_up_s;
         let alone = record.complete_blocks().next().is_none();
-        Captures { variants, trials, warm_up_s, window_min_s, trial_s, alone }
+        CapturePlan { variants, trials, warm_up_s, window_min_s, trial_s, alone }
     }
 
     /// Length of a window of load in seconds.

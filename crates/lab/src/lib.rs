@@ -18,14 +18,14 @@ mod url;
 
 pub use deployed::DeployedServices;
 pub use destinations::{Destinations, LookUp};
-pub use dispatcher::{Doing, LabError, News, Progress, Update, Watch, capture_only, run};
-pub use disturbance::Taken;
+pub use dispatcher::{Doing, LabError, Progress, Update, UpdateNews, UpdateWatch, capture_only, run};
+pub use disturbance::StolenShares;
 pub use environment::{
-    CaptureSpec, Connected, Connecting, Environment, Failure, Lost, SliceSpec, Start, Turn, elapsed,
+    CaptureSpec, Connected, Connecting, Environment, Failure, LostGenerator, SliceSpec, Start, Turn, elapsed,
 };
 pub use explaining::{ROUNDS, TRIALS, TRIALS_BRIEF, Trials, VARIANTS_MAX, explained};
 pub use real::{RealEnvironment, check_load};
-pub use schedule::{Schedule, draw_seed, live_together, shared_port, take_turns};
+pub use schedule::{BlockSchedule, draw_seed, live_together, shared_port, take_turns};
 pub use stop::Stop;
-pub use tuning::{BLOCKS_AIM, SecondsGuess, Settings};
+pub use tuning::{BLOCKS_AIM, BlockTiming, SecondsGuess};
 pub use url::{reach, unseen};

@@ -10,18 +10,18 @@ use std::time::Instant;
 
 use ::machine::clock::spin_ns;
 use ::machine::groups::quota_files;
-use ::services::{Cache, Division, Network, Preparing, Running, Sample, Warden};
+use ::services::{Cache, Division, NetworkPair, Preparing, Running, UsageSample, Warden};
 use load::{Address, DriverChoice};
 use machine::process::cpu_ns as process_cpu_ns;
-use machine::{Look, TcpCounters};
+use machine::{MachineCounters, TcpCounters};
 use plan::{Cpus, Plan, Preparation, Variant};
 use record::{
     Capture, ContentSeen, MachineUse, Prepared, ServiceStarted, ServiceUse, Slice, TrialEnded, TrialStarted,
 };
 
-use self::deployed::Loaded;
+use self::deployed::LoadedTarget;
 use self::elsewhere::Elsewhere;
-use self::keeping::{Sampled, uses};
+use self::keeping::{SampledUsage, uses};
 use self::loading::{Loader, at_services, network};
 use crate::deployed::DeployedServices;
 use crate::destinations::Destinations;
@@ -66,13 +66,13 @@ pub struct RealEnvironment {
     /// Placeholders that all services share: the folders of prepared data.
     values: BTreeMap<String, String>,
     began: Instant,
-    living: Vec<Living>,
+    living: Vec<LivingTrial>,
     /// What is loaded as it stands; nothing by default.
     pub deployed: DeployedServices,
     /// Where load may go; to this machine alone by default.
     pub destinations: Destinations,
     /// By service: what is kept of the environments of its processes.
-    watches: BTreeMap<String, processes::Watch>,
+    watches: BTreeMap<String, processes::ProcessWatch>,
     /// Of variants behind URLs, from when each was ready first: why its processes are not seen, if they are not.
     unseen: BTreeMap<usize, Option<String>>,
     /// Variants whose responses are not looked at again, because that took long.
@@ -84,7 +84,7 @@ pub struct RealEnvironment {
 }
 
 /// A trial whose services run.
-struct Living {
+struct LivingTrial {
     variant: usize,
     block: u32,
     services: Vec<Running>,
@@ -96,9 +96,9 @@ struct Living {
     /// Seed of the requests that the next generator draws.
     requests_seed: u64,
     /// What lies between the two, if it is not loopback.
-    network: Option<Network>,
+    network: Option<NetworkPair>,
     /// What it loads, where nothing was started.
-    loaded: Option<Loaded>,
+    loaded: Option<LoadedTarget>,
     /// Contents of sampled responses so far: see [`TrialEnded::contents`].
     contents: BTreeMap<String, Vec<ContentSeen>>,
 }
@@ -124,7 +124,7 @@ impl RealEnvironment {
         let run = record.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let elsewhere = Elsewhere::of(&plan, run, generate, &stop);
         let names = plan.variants.iter().flat_map(|variant| &variant.services).map(|service| &service.name);
-        let watches = names.map(|name| (name.clone(), processes::Watch::of(&kept, name))).collect();
+        let watches = names.map(|name| (name.clone(), processes::ProcessWatch::of(&kept, name))).collect();
         RealEnvironment {
             plan,
             elsewhere,
@@ -148,7 +148,7 @@ impl RealEnvironment {
         }
     }
 
-    fn living_of(&mut self, variant: usize) -> Result<&mut Living> {
+    fn living_of(&mut self, variant: usize) -> Result<&mut LivingTrial> {
         living_of(&mut self.living, variant)
     }
 
@@ -161,7 +161,7 @@ impl RealEnvironment {
     }
 }
 
-fn living_of(living: &mut [Living], variant: usize) -> Result<&mut Living> {
+fn living_of(living: &mut [LivingTrial], variant: usize) -> Result<&mut LivingTrial> {
     let found = living.iter_mut().find(|living| living.variant == variant);
     found.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))
 }
@@ -217,7 +217,7 @@ impl Environment for RealEnvironment {
         let began = Instant::now();
         let network = network(&variant.load)?;
         let reached = plan.generators.address.unwrap_or(LOOPBACK);
-        let entry = network.as_ref().map_or(reached, Network::address);
+        let entry = network.as_ref().map_or(reached, NetworkPair::address);
         let loaded = self.loaded_of(start.variant, variant)?;
         let start_all = || match &loaded {
             Some(_) => Ok(Vec::new()),
@@ -240,7 +240,7 @@ impl Environment for RealEnvironment {
         let loader = self.loader(variant, &address, (None, start.requests_seed), network.as_ref())?;
         let kept = || Ok(services.iter_mut().map(|service| self.started(service)).collect());
         let mut kept: Vec<ServiceStarted> = at_services(network.as_ref(), kept)?;
-        let seen = loaded.as_ref().and_then(Loaded::watched);
+        let seen = loaded.as_ref().and_then(LoadedTarget::watched);
         kept.extend(
             seen.map(|(service, watched)| processes::watched(service, watched, &address, &plan.secrets)),
         );
@@ -260,7 +260,7 @@ impl Environment for RealEnvironment {
             witnesses,
             deployed: loaded.as_ref().map(|loaded| loaded.kept.clone()),
         };
-        self.living.push(Living {
+        self.living.push(LivingTrial {
             variant: start.variant,
             block: start.block,
             services,
@@ -388,11 +388,11 @@ enum Moment {
 
 /// What services and machine had counted by one moment.
 struct View {
-    services: Vec<Sampled>,
+    services: Vec<SampledUsage>,
     /// By variant, of those that are loaded: TCP in the network of its entry.
     tcp: BTreeMap<usize, TcpCounters>,
     /// `None` where nothing of the run is at work on this machine, so that what it does is nobody's business.
-    machine: Option<Look>,
+    machine: Option<MachineCounters>,
 }
 
 impl View {
@@ -416,7 +416,7 @@ impl RealEnvironment {
         View { services, tcp, machine }
     }
 
-    fn look(&self) -> Option<Look> {
+    fn look(&self) -> Option<MachineCounters> {
         let services = || self.living.iter().flat_map(|living| &living.services);
         if self.plan.generators.local == 0 && services().next().is_none() {
             return None;
@@ -426,13 +426,13 @@ impl RealEnvironment {
             services().map(Running::warden_cpu_ns).sum::<u64>()
                 + generators().filter_map(process_cpu_ns).sum::<u64>()
         };
-        Some(Look::now(&self.cpus, &self.quota_files, helpers_ns))
+        Some(MachineCounters::now(&self.cpus, &self.quota_files, helpers_ns))
     }
 
     /// Loopback is one network for all trials; a link is a trial's own.
     fn tcp(&self, loaded: &[usize]) -> BTreeMap<usize, TcpCounters> {
         let here = TcpCounters::read();
-        let counted = |living: &Living| {
+        let counted = |living: &LivingTrial| {
             let there = || at_services(living.network.as_ref(), || Ok(TcpCounters::read()));
             if living.network.is_none() { here } else { there().ok().flatten() }
         };
@@ -444,10 +444,14 @@ impl RealEnvironment {
 }
 
 /// What the services of a trial have used so far: those that were started, or what it loads where that may be seen.
-fn sampled(living: &mut Living) -> Vec<Sampled> {
+fn sampled(living: &mut LivingTrial) -> Vec<SampledUsage> {
     let variant = living.variant;
-    let of = |(service, sample): (&str, Sample)| Sampled { variant, service: service.to_owned(), sample };
-    let running = living.loaded.as_mut().and_then(Loaded::sampled).map(of);
+    let of = |(service, sample): (&str, UsageSample)| SampledUsage {
+        variant,
+        service: service.to_owned(),
+        sample,
+    };
+    let running = living.loaded.as_mut().and_then(LoadedTarget::sampled).map(of);
     let started = living.services.iter_mut().map(|service| {
         let sample = service.sample();
         of((&service.name, sample))

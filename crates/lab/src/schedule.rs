@@ -24,15 +24,15 @@ const ROUNDS: u32 = 1 << 20;
 
 /// The random choices of a run. Block `n` does not depend on draws for other blocks.
 #[derive(Debug, Clone, Copy)]
-pub struct Schedule {
+pub struct BlockSchedule {
     seed: u64,
     variants: usize,
 }
 
-impl Schedule {
+impl BlockSchedule {
     /// Creates the schedule of a seed for this number of variants.
-    pub fn new(seed: u64, variants: usize) -> Schedule {
-        Schedule { seed, variants }
+    pub fn new(seed: u64, variants: usize) -> BlockSchedule {
+        BlockSchedule { seed, variants }
     }
 
     /// The block whose streams belong to a round of captures.

@@ -7,10 +7,10 @@ use model::Counts;
 
 /// A request to stop, shared between the user interface and the lab.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<Shared>);
+pub struct Stop(Arc<StopShared>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct StopShared {
     wanted: AtomicBool,
     /// Ends the current slice early, and reports its progress.
     slice: Mutex<Option<load::Handle>>,

@@ -5,7 +5,7 @@
 
 use analysis::Spread;
 use analysis::checks::changing_variants;
-use plan::{Design, Metric, Pacing, Plan, Rate};
+use plan::{Design, Metric, Pacing, Plan, PlannedRate};
 use record::{Allocation, Block, RateChosen, Record, Slice, SliceKind, Trial, WarmUp};
 use stats::{Components, Quantile};
 
@@ -83,7 +83,7 @@ pub const BLOCKS_AIM: u32 = 6;
 
 /// Settings of each trial in the next block.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Settings {
+pub struct BlockTiming {
     /// Length of the warm-up in seconds.
     pub warm_up_s: f64,
     /// Whether the first block's warm-up is long enough to measure the required length.
@@ -107,9 +107,9 @@ pub struct Settings {
     pub measured_min_s: f64,
 }
 
-impl Settings {
+impl BlockTiming {
     /// Settings of the first block: from the file, otherwise a long warm-up and few slices.
-    pub fn first(plan: &Plan) -> Settings {
+    pub fn first(plan: &Plan) -> BlockTiming {
         let (design, variants) = (&plan.design, plan.variants.len());
         let share_s = design.budget.as_secs_f64() / variants.max(1) as f64;
         let share_s = share_s - capacity_seconds_guess(design, 1);
@@ -124,8 +124,16 @@ impl Settings {
         let slices = design.slices.unwrap_or(SLICES_FIRST as u32);
         // Only a warm-up shows how long responses take, and so how short turns may be.
         let turn_s = if warm_up_s > 0.0 { TURN_MIN_S.min(slice_s) } else { slice_s };
-        let first =
-            Settings { warm_up_s, watched, settle_s, slice_s, turn_s, gap_s, slices, ..Settings::default() };
+        let first = BlockTiming {
+            warm_up_s,
+            watched,
+            settle_s,
+            slice_s,
+            turn_s,
+            gap_s,
+            slices,
+            ..BlockTiming::default()
+        };
         // The average of a ramp, because one end may be 0.
         match design.mean_rate_per_s() {
             Some(per_s) => first.at_rate(design, per_s),
@@ -134,12 +142,12 @@ impl Settings {
     }
 
     /// The settings at a rate, which determines how long a trial must be measured.
-    pub fn at_rate(self, design: &Design, per_s: f64) -> Settings {
-        Settings { measured_min_s: design.most_wanting().1 / per_s, ..self }.extended(design)
+    pub fn at_rate(self, design: &Design, per_s: f64) -> BlockTiming {
+        BlockTiming { measured_min_s: design.most_wanting().1 / per_s, ..self }.extended(design)
     }
 
     /// The settings with long and many enough slices, as far as the file permits.
-    pub fn extended(mut self, design: &Design) -> Settings {
+    pub fn extended(mut self, design: &Design) -> BlockTiming {
         if design.slice.is_none() {
             // With a given number of slices only their length can change. Otherwise they stay short, because
             // of drift.
@@ -165,7 +173,7 @@ impl Settings {
 
     /// The settings with slices and turns as long as their overhead requires, and the same total measured
     /// time.
-    pub fn with_slices_for(mut self, design: &Design, variants: usize, turn_gap_s: f64) -> Settings {
+    pub fn with_slices_for(mut self, design: &Design, variants: usize, turn_gap_s: f64) -> BlockTiming {
         let measured_s = f64::from(self.slices) * self.slice_s;
         let slice_s = ((self.gap_s + turn_gap_s) * SLICE_GAPS).clamp(SLICE_S.0, SLICE_S.1);
         let trial_s = design.budget.as_secs_f64() / BLOCKS_ROOM / variants.max(1) as f64;
@@ -183,8 +191,8 @@ impl Settings {
 
     /// The settings with fewer slices, and then with shorter ones of one turn each, so that a trial's slices
     /// take at most `trial_s`. A slice stays as long as a few responses.
-    pub fn within(mut self, design: &Design, trial_s: f64, costs: &Costs) -> Settings {
-        let all_s = |of: &Settings| f64::from(of.slices) * (of.slice_s + costs.gap_s);
+    pub fn within(mut self, design: &Design, trial_s: f64, costs: &Costs) -> BlockTiming {
+        let all_s = |of: &BlockTiming| f64::from(of.slices) * (of.slice_s + costs.gap_s);
         if all_s(&self) <= trial_s {
             return self;
         }
@@ -318,12 +326,12 @@ fn capacity_seconds_guess(design: &Design, variants: usize) -> f64 {
 
 /// The rate of all variants. `None` if it is a share of an unknown capacity. A variant that never succeeds
 /// has no capacity that counts: the others are loaded as they would be without it.
-pub fn rate_chosen(rate: Rate, capacities: &[Option<f64>]) -> Option<RateChosen> {
+pub fn rate_chosen(rate: PlannedRate, capacities: &[Option<f64>]) -> Option<RateChosen> {
     match rate {
-        Rate::PerSecond(per_s) => {
+        PlannedRate::PerSecond(per_s) => {
             Some(RateChosen { per_s, ramp_per_s: None, share: None, capacities_per_s: Vec::new() })
         }
-        Rate::ShareOfCapacity(share) => {
+        PlannedRate::ShareOfCapacity(share) => {
             let capacities_per_s = capacities.iter().copied().collect::<Option<Vec<f64>>>()?;
             let slowest = capacities_per_s.iter().copied().filter(|per_s| *per_s > 0.0).reduce(f64::min)?;
             let per_s = (slowest * share).min(plan::RATE_MAX_PER_S);
@@ -350,12 +358,12 @@ impl SecondsGuess {
         if design.pacing() == Pacing::Search {
             return capacity::seconds_guess(design, variants);
         }
-        let first = Settings::first(plan);
+        let first = BlockTiming::first(plan);
         let (trial_s, gap_s) = (TRIAL_GUESS_S, first.gap_s);
         let costs = Costs { trial_s, gap_s, own_gap_s: gap_s, turn_gap_s: 0.0 };
         let later_s =
             design.warmup.map_or(first.warm_up_s.min(WARM_UP_GUESS_S), |warm_up| warm_up.as_secs_f64());
-        let later = Settings { warm_up_s: later_s, ..first };
+        let later = BlockTiming { warm_up_s: later_s, ..first };
         SecondsGuess {
             before_s: capacity_seconds_guess(design, variants),
             first_s: first.block_s(variants, &costs),
@@ -425,7 +433,7 @@ pub fn lengthen_warm_up(chosen: &mut WarmUp, record: &Record, block: u32, room_s
 }
 
 /// The number of slices in a trial, from the variances of the blocks so far.
-pub fn allocation(record: &Record, settings: &Settings, costs: &Costs) -> Allocation {
+pub fn allocation(record: &Record, settings: &BlockTiming, costs: &Costs) -> Allocation {
     let components = components(record, settings);
     let trial_s = costs.trial_s + settings.warm_up_s + settings.settle_s;
     let slices = components
@@ -508,7 +516,7 @@ fn slowest_s(record: &Record, block: u32, q: f64, is_one: impl Fn(usize) -> bool
 
 /// Variance components of log throughput. In open loop of the log of the metric, because throughput is fixed
 /// there.
-fn components(record: &Record, settings: &Settings) -> Option<Components> {
+fn components(record: &Record, settings: &BlockTiming) -> Option<Components> {
     let metric = record.header.plan.design.metric;
     let varying = match (record.is_open_loop(), metric.quantile()) {
         (false, _) if analysis::per_core(record) => Metric::CpuPerRequest,

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use load::Address;
 use machine::sockets::is_address_here;
-use plan::{Place, Plan, Service, Url, Variant};
-use services::{Watched, reach_socket};
+use plan::{Plan, Service, Url, UrlPlace, Variant};
+use services::{WatchedProcesses, reach_socket};
 
 use crate::destinations::{Destinations, is_own_address};
 
@@ -18,7 +18,7 @@ const REACH_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The current target of a URL.
 #[derive(Debug, Clone)]
-pub struct Reached {
+pub struct ReachedUrl {
     /// The address that accepts connections.
     pub address: Address,
     /// All addresses of its host of the requested family. Empty for a unix socket.
@@ -29,11 +29,11 @@ pub struct Reached {
 ///
 /// # Errors
 /// The host has no such address, or no process listens there.
-pub fn reach(url: &Url, destinations: &Destinations, source: Option<IpAddr>) -> Result<Reached, String> {
+pub fn reach(url: &Url, destinations: &Destinations, source: Option<IpAddr>) -> Result<ReachedUrl, String> {
     let refused = |place: &str, why: &str| format!("cannot connect to {place}: {why}");
-    if let Place::Unix(path) = &url.place {
+    if let UrlPlace::Unix(path) = &url.place {
         reach_socket(path).map_err(|error| refused(&path.display().to_string(), &error.to_string()))?;
-        return Ok(Reached { address: Address::Unix(path.clone()), addresses: Vec::new() });
+        return Ok(ReachedUrl { address: Address::Unix(path.clone()), addresses: Vec::new() });
     }
     let known = usable(url, destinations, source);
     // A connection that is reset was accepted before.
@@ -63,14 +63,14 @@ pub fn reach(url: &Url, destinations: &Destinations, source: Option<IpAddr>) -> 
 ///
 /// # Errors
 /// The host has no address.
-pub(crate) fn expected(url: &Url, destinations: &Destinations) -> Result<Reached, String> {
+pub(crate) fn expected(url: &Url, destinations: &Destinations) -> Result<ReachedUrl, String> {
     let known = usable(url, destinations, None);
     let first = known.first().ok_or_else(|| format!("{} has no address", url.authority()))?;
     Ok(at(*first, &known))
 }
 
-fn at(address: SocketAddr, known: &[SocketAddr]) -> Reached {
-    Reached { address: Address::Tcp(address), addresses: known.iter().map(SocketAddr::ip).collect() }
+fn at(address: SocketAddr, known: &[SocketAddr]) -> ReachedUrl {
+    ReachedUrl { address: Address::Tcp(address), addresses: known.iter().map(SocketAddr::ip).collect() }
 }
 
 /// The addresses of a URL's host of the family of `source`.
@@ -100,13 +100,13 @@ pub(crate) fn works_here(address: &Address) -> bool {
 ///
 /// # Errors
 /// The reason why they cannot be observed.
-pub(crate) fn watched(url: &Url, reached: &Reached) -> Result<Watched, String> {
+pub(crate) fn watched(url: &Url, reached: &ReachedUrl) -> Result<WatchedProcesses, String> {
     if !is_here(&reached.address) {
         return Err(format!("{} is no address of this machine's own network", url.host()));
     }
     let watched = match &reached.address {
-        Address::Tcp(address) => Watched::at(*address),
-        Address::Unix(path) => Watched::at_socket(path),
+        Address::Tcp(address) => WatchedProcesses::at(*address),
+        Address::Unix(path) => WatchedProcesses::at_socket(path),
     };
     watched.map_err(str::to_owned)
 }
@@ -120,7 +120,7 @@ pub fn unseen(plan: &Plan, destinations: &Destinations) -> BTreeMap<usize, Strin
         Some(reached.and_then(|reached| watched(url, &reached)))
     };
     let all: Vec<_> = plan.variants.iter().map(watch).collect();
-    let why = |(index, found): (usize, &Option<Result<Watched, String>>)| match found.as_ref()? {
+    let why = |(index, found): (usize, &Option<Result<WatchedProcesses, String>>)| match found.as_ref()? {
         Err(why) => Some((index, why.clone())),
         Ok(watched) => {
             let others = all.iter().enumerate().filter(|(other, _)| *other != index);

@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use environment::{Fault, Simulated, begun, finished, plan, reason, run, with_data};
-use proofload_lab::{LabError, Schedule};
+use proofload_lab::{BlockSchedule, LabError};
 use record::EndReason;
 
 #[test]
@@ -37,10 +37,10 @@ fn every_block_has_each_undecided_variant_once_with_its_slices_in_mirrored_pairs
         let slices: Vec<usize> = block.trials.iter().map(|trial| trial.measured().count()).collect();
         assert!(slices.iter().all(|count| *count == slices[0] && *count > 0));
     }
-    let rounds = Schedule::new(3, 3).rounds(1, 4);
+    let rounds = BlockSchedule::new(3, 3).rounds(1, 4);
     let mirrored: Vec<usize> = rounds[3..6].iter().rev().copied().collect();
     assert_eq!(rounds[..3], mirrored);
-    let orders: Vec<Vec<usize>> = (1..20).map(|block| Schedule::new(3, 3).order(block)).collect();
+    let orders: Vec<Vec<usize>> = (1..20).map(|block| BlockSchedule::new(3, 3).order(block)).collect();
     assert!(orders.iter().any(|order| *order != orders[0]), "the order is drawn anew for each block");
     // Variants of a block draw the same requests, and other blocks draw others.
     let starts = environment.starts.iter();

@@ -11,7 +11,9 @@
 use std::io::Write;
 use std::time::Duration;
 
-use proofload_load::{Address, DriverChoice, Generator, LoadSpec, Protocol, Request, Tls, Trust, Until};
+use proofload_load::{
+    Address, DriverChoice, Generator, LoadSpec, Protocol, RequestSpec, TlsSpec, Trust, Until,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,7 +30,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(["http2-tls", streams]) => (Protocol::Http2 { streams: streams.parse()? }, true),
         Some(_) => return Err("the protocol is http1, tls, http2:STREAMS or http2-tls:STREAMS".into()),
     };
-    let tls = Tls { server_name: "localhost".into(), trust: Trust::Anything, resumption: true, client: None };
+    let tls =
+        TlsSpec { server_name: "localhost".into(), trust: Trust::Anything, resumption: true, client: None };
     let driver = match driver.as_str() {
         "readiness" => DriverChoice::Readiness,
         "completion" => DriverChoice::Completion,
@@ -39,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         driver,
         protocol,
         tls: secure.then_some(tls),
-        ..LoadSpec::new(Address::Tcp(address.parse()?), vec![Request::new("GET", path, address)])
+        ..LoadSpec::new(Address::Tcp(address.parse()?), vec![RequestSpec::new("GET", path, address)])
     })?;
     let before = process_cpu();
     let slice = generator.run(Until::Elapsed(Duration::from_secs_f64(seconds.parse()?)));

@@ -22,7 +22,7 @@ use crate::error::refuse;
 use crate::pacer::rng_of;
 use crate::render::{Hole, Renderer};
 use crate::values::shown;
-use crate::{LoadError, Request, Users};
+use crate::{LoadError, RequestSpec, Users};
 
 /// Maximum number of endpoints. Each has its own histograms in each thread, of 264 KiB and more. Requests
 /// that differ in a value are one endpoint.
@@ -37,7 +37,7 @@ pub(crate) struct RequestArena {
     /// Variant v is `arena[bounds[v]..bounds[v + 1]]`.
     bounds: Vec<u32>,
     /// In the order of the spec. [`Choice::endpoint`] is an index into this.
-    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) endpoints: Vec<ArenaEndpoint>,
     /// Holes of variants that each user fills, by the variant's start.
     holes: HashMap<u32, Box<[Hole]>>,
     table: AliasTable,
@@ -45,7 +45,7 @@ pub(crate) struct RequestArena {
 
 /// One request of the spec, with its variants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Endpoint {
+pub(crate) struct ArenaEndpoint {
     /// Its name in reports, unique among endpoints.
     pub(crate) name: String,
     /// Whether its responses never have a body, as with HEAD.
@@ -64,11 +64,15 @@ impl RequestArena {
     /// # Errors
     /// Returns a [`LoadError::Spec`] for the first request that cannot be sent as intended. Also for no
     /// request, more than 100, two of one name, unused values, or more than 512 MiB.
-    pub(crate) fn render(requests: &[Request], users: &Users) -> Result<RequestArena, LoadError> {
+    pub(crate) fn render(requests: &[RequestSpec], users: &Users) -> Result<RequestArena, LoadError> {
         RequestArena::render_within(requests, users, ARENA_MAX)
     }
 
-    fn render_within(requests: &[Request], users: &Users, limit: usize) -> Result<RequestArena, LoadError> {
+    fn render_within(
+        requests: &[RequestSpec],
+        users: &Users,
+        limit: usize,
+    ) -> Result<RequestArena, LoadError> {
         check(requests)?;
         let drawn = requests.len().saturating_sub(users.first.len());
         if drawn == 0 {
@@ -100,7 +104,7 @@ impl RequestArena {
     /// Appends an endpoint. Returns whether it has placeholders.
     fn add(
         &mut self,
-        request: &Request,
+        request: &RequestSpec,
         mut renderer: Renderer<'_>,
         limit: usize,
     ) -> Result<bool, LoadError> {
@@ -124,7 +128,7 @@ impl RequestArena {
             // The limit fits into 32 bits.
             self.bounds.push(end as u32);
         }
-        self.endpoints.push(Endpoint {
+        self.endpoints.push(ArenaEndpoint {
             name: request.title().into_owned(),
             bodiless: request.method == "HEAD",
             is_drawn: self.endpoints.len() < self.table.slots.len(),
@@ -136,43 +140,43 @@ impl RequestArena {
 
     /// All requests that can be drawn, with the name of their endpoint.
     pub(crate) fn variants(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.endpoints.iter().enumerate().flat_map(move |(endpoint, Endpoint { name, count, .. })| {
+        self.endpoints.iter().enumerate().flat_map(move |(endpoint, ArenaEndpoint { name, count, .. })| {
             (0..*count).map(move |row| (name.as_str(), self.bytes(self.choice(endpoint, row))))
         })
     }
 
     /// The bytes of a request that was drawn. They do not move as long as the arena lives.
-    pub(crate) fn bytes(&self, choice: Choice) -> &[u8] {
+    pub(crate) fn bytes(&self, choice: RequestChoice) -> &[u8] {
         &self.arena[choice.start as usize..][..choice.length as usize]
     }
 
     /// The places in a request that each user fills, if any.
-    pub(crate) fn holes(&self, choice: Choice) -> Option<&[Hole]> {
+    pub(crate) fn holes(&self, choice: RequestChoice) -> Option<&[Hole]> {
         self.holes.get(&choice.start).map(|holes| &**holes)
     }
 
     /// The endpoint's variant for this row number, modulo the number of rows.
-    pub(crate) fn row_of(&self, endpoint: usize, number: usize) -> Choice {
+    pub(crate) fn row_of(&self, endpoint: usize, number: usize) -> RequestChoice {
         self.choice(endpoint, (number % self.endpoints[endpoint].count as usize) as u32)
     }
 
     /// Variant `row` of the endpoint. Both must be within the arena.
-    fn choice(&self, endpoint: usize, row: u32) -> Choice {
-        let Endpoint { first, bodiless, .. } = self.endpoints[endpoint];
+    fn choice(&self, endpoint: usize, row: u32) -> RequestChoice {
+        let ArenaEndpoint { first, bodiless, .. } = self.endpoints[endpoint];
         let variant = (first + row) as usize;
         let start = self.bounds[variant];
         let length = self.bounds[variant + 1] - start;
         // There are at most ENDPOINTS_MAX.
-        Choice { start, length, endpoint: endpoint as u16, bodiless }
+        RequestChoice { start, length, endpoint: endpoint as u16, bodiless }
     }
 }
 
-fn check(requests: &[Request]) -> Result<(), LoadError> {
+fn check(requests: &[RequestSpec]) -> Result<(), LoadError> {
     if requests.is_empty() || requests.len() > ENDPOINTS_MAX {
         let problem = format!("{} requests, from 1 to {ENDPOINTS_MAX}", requests.len());
         return refuse("load.requests", problem);
     }
-    let mut names: Vec<_> = requests.iter().map(Request::title).collect();
+    let mut names: Vec<_> = requests.iter().map(RequestSpec::title).collect();
     if let Some(name) = names.iter().find(|name| name.contains(char::is_control)) {
         return refuse("load.requests.name", format!("{} contains a control character", shown(name)));
     }
@@ -190,7 +194,7 @@ fn check(requests: &[Request]) -> Result<(), LoadError> {
 
 /// Values may be given to several requests although not all use them. If none does, a placeholder was
 /// mistyped.
-fn check_values(requests: &[Request], uses_values: &[bool]) -> Result<(), LoadError> {
+fn check_values(requests: &[RequestSpec], uses_values: &[bool]) -> Result<(), LoadError> {
     let used = |values| {
         let mut all = requests.iter().zip(uses_values);
         all.any(|(request, used)| *used && request.values.as_ref() == Some(values))
@@ -207,7 +211,7 @@ fn check_values(requests: &[Request], uses_values: &[bool]) -> Result<(), LoadEr
 }
 
 /// Adds the name of the request to an error, if there are several.
-fn of_request(error: LoadError, request: &Request, requests: usize) -> LoadError {
+fn of_request(error: LoadError, request: &RequestSpec, requests: usize) -> LoadError {
     match error {
         LoadError::Spec { field, problem } if requests > 1 => {
             LoadError::Spec { field, problem: format!("request {}: {problem}", shown(&request.title())) }
@@ -237,7 +241,7 @@ pub(crate) struct RequestSampler {
 
 /// A request that was drawn: a range of the arena. [`RequestArena::bytes`] returns its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Choice {
+pub(crate) struct RequestChoice {
     /// Offset in the arena.
     start: u32,
     pub(crate) length: u32,
@@ -252,7 +256,7 @@ impl RequestSampler {
         RequestSampler { arena, rng: rng_of(seed ^ PURPOSE, thread) }
     }
 
-    pub(crate) fn draw(&mut self) -> Choice {
+    pub(crate) fn draw(&mut self) -> RequestChoice {
         let endpoint = match self.arena.table.slots.len() {
             1 => 0,
             _ => self.arena.table.pick(self.rng.next_u64()),

@@ -11,7 +11,7 @@ use model::{ContentSeen, ContractFailure, FailureKind, LOCATION, SampleCounts, h
 
 use crate::Contract;
 use crate::content::{Content, ContentReader};
-use crate::reader::Head;
+use crate::reader::ResponseHead;
 
 /// Maximum length of an unexpected header value in an example.
 const EXAMPLE_CHARS: usize = 200;
@@ -31,8 +31,8 @@ const KINDS: [FailureKind; 4] =
 
 /// The contracts of all endpoints with the breaches so far.
 #[derive(Debug)]
-pub(crate) struct Check {
-    endpoints: Vec<Endpoint>,
+pub(crate) struct ContractCheck {
+    endpoints: Vec<CheckedEndpoint>,
     /// One in n responses is checked in full. 0 means none.
     sample_every: u64,
     /// Total planned length of slices since the first response of one was sampled.
@@ -45,7 +45,7 @@ pub(crate) struct Check {
 }
 
 #[derive(Debug)]
-struct Endpoint {
+struct CheckedEndpoint {
     contract: Contract,
     /// One for each of [`KINDS`], then one for each header of the contract. The count is 0 if it never
     /// happened.
@@ -65,24 +65,24 @@ pub(crate) struct EndpointSeen {
 
 /// Check results of a slice.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ChecksSeen {
     pub(crate) failures: Vec<ContractFailure>,
     /// Results by endpoint.
     pub(crate) endpoints: Vec<EndpointSeen>,
     pub(crate) unknown_coding: Option<String>,
 }
 
-impl Check {
+impl ContractCheck {
     /// `contracts` has one contract for each endpoint, in the same order.
-    pub(crate) fn new(contracts: Vec<Contract>, sample_every: u64) -> Check {
+    pub(crate) fn new(contracts: Vec<Contract>, sample_every: u64) -> ContractCheck {
         let endpoint = |contract: Contract| {
             let failures = none_of(&contract);
             let sampled = SampleCounts::default();
-            Endpoint { contract, failures, contents: Vec::new(), heads: 0, sampled }
+            CheckedEndpoint { contract, failures, contents: Vec::new(), heads: 0, sampled }
         };
         let endpoints = contracts.into_iter().map(endpoint).collect();
         let (log_ins, unknown_coding) = (Vec::new(), None);
-        Check { endpoints, sample_every, lasted_ns: 0, has_users: false, log_ins, unknown_coding }
+        ContractCheck { endpoints, sample_every, lasted_ns: 0, has_users: false, log_ins, unknown_coding }
     }
 
     /// Begins a slice with this planned length.
@@ -106,8 +106,8 @@ impl Check {
     }
 
     /// Checks a final head. Stores an example of a breach. [`Check::body`] counts the breach.
-    pub(crate) fn head(&mut self, endpoint: u16, head: &Head<'_>) -> Option<Breach> {
-        let Endpoint { contract, failures, .. } = &mut self.endpoints[usize::from(endpoint)];
+    pub(crate) fn head(&mut self, endpoint: u16, head: &ResponseHead<'_>) -> Option<Breach> {
+        let CheckedEndpoint { contract, failures, .. } = &mut self.endpoints[usize::from(endpoint)];
         if !contract.accepts_status(head.status) {
             return Some(note(failures, |kind| *kind == FailureKind::Status, || seen_status(head)));
         }
@@ -118,7 +118,7 @@ impl Check {
 
     /// Returns a reader for the content of the response with this good head, if it is to be sampled. Error
     /// pages are not sampled as contents of an endpoint.
-    pub(crate) fn sample(&mut self, endpoint: u16, head: &Head<'_>) -> Option<Box<ContentReader>> {
+    pub(crate) fn sample(&mut self, endpoint: u16, head: &ResponseHead<'_>) -> Option<Box<ContentReader>> {
         let is_sampled = self.is_sampled(endpoint);
         self.endpoints[usize::from(endpoint)].heads += 1;
         is_sampled.then(|| Box::new(ContentReader::of(head)))
@@ -126,7 +126,7 @@ impl Check {
 
     /// Checks the content of a sampled response with a good head, and records the content if it is good.
     pub(crate) fn content(&mut self, endpoint: u16, content: ContentReader) -> Option<Breach> {
-        let Endpoint { contract, failures, contents, sampled, .. } =
+        let CheckedEndpoint { contract, failures, contents, sampled, .. } =
             &mut self.endpoints[usize::from(endpoint)];
         let Content { digest, encoded_bytes, decoded_bytes, unknown_coding, .. } = match content.finish() {
             Ok(content) => content,
@@ -168,7 +168,7 @@ impl Check {
 
     /// The breach of a complete response, if any.
     fn breach(&mut self, endpoint: u16, breach: Option<Breach>, bytes: u64) -> Option<&mut ContractFailure> {
-        let Endpoint { contract, failures, .. } = &mut self.endpoints[usize::from(endpoint)];
+        let CheckedEndpoint { contract, failures, .. } = &mut self.endpoints[usize::from(endpoint)];
         let wrong_length = contract.body_bytes.is_some_and(|expected| expected != bytes);
         let Breach(place) = match breach {
             None if wrong_length => {
@@ -197,16 +197,15 @@ impl Check {
     }
 
     /// Returns the results of a slice, and resets them.
-    pub(crate) fn take(&mut self) -> Seen {
-        let take = |Endpoint { contract, failures, .. }: &mut Endpoint| {
+    pub(crate) fn take(&mut self) -> ChecksSeen {
+        let take = |CheckedEndpoint { contract, failures, .. }: &mut CheckedEndpoint| {
             std::mem::replace(failures, none_of(contract)).into_iter().filter(|failure| failure.count > 0)
         };
         let failures = self.endpoints.iter_mut().flat_map(take).chain(self.log_ins.drain(..)).collect();
-        let endpoints = self.endpoints.iter_mut().map(|Endpoint { contents, sampled, .. }| EndpointSeen {
-            contents: std::mem::take(contents),
-            sampled: std::mem::take(sampled),
+        let endpoints = self.endpoints.iter_mut().map(|CheckedEndpoint { contents, sampled, .. }| {
+            EndpointSeen { contents: std::mem::take(contents), sampled: std::mem::take(sampled) }
         });
-        Seen { failures, endpoints: endpoints.collect(), unknown_coding: self.unknown_coding.take() }
+        ChecksSeen { failures, endpoints: endpoints.collect(), unknown_coding: self.unknown_coding.take() }
     }
 }
 
@@ -230,7 +229,7 @@ fn note(
     Breach(place)
 }
 
-fn has(head: &Head<'_>, name: &str, accepted: &[String]) -> bool {
+fn has(head: &ResponseHead<'_>, name: &str, accepted: &[String]) -> bool {
     let mut values = values(head, name).peekable();
     if values.peek().is_none() {
         return accepted.iter().any(String::is_empty);
@@ -240,7 +239,7 @@ fn has(head: &Head<'_>, name: &str, accepted: &[String]) -> bool {
 }
 
 /// The values of all fields with this name, each on one line.
-pub(crate) fn values<'a>(head: &Head<'a>, name: &str) -> impl Iterator<Item = Cow<'a, [u8]>> {
+pub(crate) fn values<'a>(head: &ResponseHead<'a>, name: &str) -> impl Iterator<Item = Cow<'a, [u8]>> {
     head.headers
         .iter()
         .filter(move |field| header::is_same(field.name, name))
@@ -257,14 +256,14 @@ pub(crate) fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Formats the status, with the target of a redirect.
-fn seen_status(head: &Head<'_>) -> String {
+fn seen_status(head: &ResponseHead<'_>) -> String {
     let place = values(head, "location").next().filter(|_| (300..400).contains(&head.status));
     let place = place.map(|place| format!("{LOCATION}{}", String::from_utf8_lossy(&place)));
     let told = format!("{}{}", head.status, place.unwrap_or_default());
     cut_end(&told, EXAMPLE_CHARS)
 }
 
-fn seen_values(head: &Head<'_>, name: &str) -> String {
+fn seen_values(head: &ResponseHead<'_>, name: &str) -> String {
     let values: Vec<_> =
         values(head, name).map(|value| String::from_utf8_lossy(&value).into_owned()).collect();
     if values.is_empty() { "absent".into() } else { cut_end(&values.join(", "), EXAMPLE_CHARS) }
@@ -280,10 +279,10 @@ mod tests {
         headers: &[(&str, &str)],
         bytes: u64,
     ) -> Vec<(FailureKind, String)> {
-        let mut check = Check::new(vec![contract], 0);
+        let mut check = ContractCheck::new(vec![contract], 0);
         let headers: Vec<_> =
             headers.iter().map(|(name, value)| httparse::Header { name, value: value.as_bytes() }).collect();
-        let breach = check.head(0, &Head { status, headers: &headers });
+        let breach = check.head(0, &ResponseHead { status, headers: &headers });
         let good = check.body(0, breach, bytes);
         let failures = check.take().failures;
         assert_eq!(good, failures.is_empty());
@@ -317,9 +316,9 @@ mod tests {
     fn a_log_in_that_is_refused_for_a_header_tells_no_value() {
         let contract =
             Contract { headers: [("set-cookie".into(), vec!["a=b".into()])].into(), ..Contract::default() };
-        let mut check = Check::new(vec![contract], 0);
+        let mut check = ContractCheck::new(vec![contract], 0);
         let header = httparse::Header { name: "Set-Cookie", value: b"session=typed" };
-        let breach = check.head(0, &Head { status: 200, headers: &[header] });
+        let breach = check.head(0, &ResponseHead { status: 200, headers: &[header] });
         assert_eq!(check.refusal(0, breach, 0).as_deref(), Some("header set-cookie is not as expected"));
     }
 

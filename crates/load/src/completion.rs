@@ -22,7 +22,7 @@ use io_uring::types::BufRingEntry;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-use self::ring::{Kind, Patience, Ring, Tag};
+use self::ring::{CompletionKind, CompletionRing, Patience, Tag};
 use crate::arena::RequestArena;
 use crate::clock;
 use crate::driver::{self, Driver, Route};
@@ -63,7 +63,7 @@ fn closed_loop(in_flight: u32, so_far: Option<Means>) -> Patience {
 
 pub(crate) struct Completion {
     // The order matters: the ring is dropped before the memory its requests point to.
-    ring: Ring,
+    ring: CompletionRing,
     buffers: Buffers,
     /// Outlives the ring, whose requests point into this memory.
     _corpus: Arc<RequestArena>,
@@ -105,7 +105,7 @@ struct Socket {
 pub fn grants() -> io::Result<()> {
     let buffers = Buffers::new(BYTES)?;
     // Dropped before the memory that it points to.
-    Ring::new(1, &buffers)?;
+    CompletionRing::new(1, &buffers)?;
     Ok(())
 }
 
@@ -118,7 +118,7 @@ impl Completion {
     ) -> Result<Completion, Errno> {
         let buffers = Buffers::new(if plain { BYTES } else { BYTES_FRAMED })?;
         Ok(Completion {
-            ring: Ring::new(connections, &buffers)?,
+            ring: CompletionRing::new(connections, &buffers)?,
             buffers,
             _corpus: arena,
             route,
@@ -131,7 +131,7 @@ impl Completion {
         })
     }
 
-    fn tag(&self, index: usize, kind: Kind) -> Tag {
+    fn tag(&self, index: usize, kind: CompletionKind) -> Tag {
         Tag { kind, index: index as u32, socket: self.sockets[index].generation }
     }
 
@@ -140,10 +140,10 @@ impl Completion {
         let index = tag.index as usize;
         if tag.socket == self.sockets[index].generation {
             match tag.kind {
-                Kind::Connected => self.connected(worker, index),
-                Kind::Sent => self.sent(worker, index, event.result()),
-                Kind::Received | Kind::Skipped => self.received(worker, tag, event),
-                Kind::Cancelled => {}
+                CompletionKind::Connected => self.connected(worker, index),
+                CompletionKind::Sent => self.sent(worker, index, event.result()),
+                CompletionKind::Received | CompletionKind::Skipped => self.received(worker, tag, event),
+                CompletionKind::Cancelled => {}
             }
         }
         if let Some(id) = cqueue::buffer_select(event.flags()) {
@@ -207,7 +207,7 @@ impl Completion {
 
     /// Sends a copy of the output, which may change before the kernel has read it.
     fn write_copy(&mut self, worker: &mut Worker, index: usize) -> Action {
-        let tag = self.tag(index, Kind::Sent);
+        let tag = self.tag(index, CompletionKind::Sent);
         let socket = &mut self.sockets[index];
         if socket.is_sending {
             return Action::Wait;
@@ -259,7 +259,7 @@ impl Completion {
         let armed = match self.sockets[index].receiving {
             true if skippable > 1 && self.long_for == 0 => {
                 self.long_for = LONG_FOR;
-                self.ring.cancel(self.tag(index, Kind::Received))
+                self.ring.cancel(self.tag(index, CompletionKind::Received))
             }
             true => Ok(()),
             false => self.arm(index, skippable),
@@ -275,9 +275,9 @@ impl Completion {
         let long_for = self.long_for;
         self.long_for = if skippable > 0 { LONG_FOR } else { long_for.saturating_sub(1) };
         match skippable {
-            0 if long_for == 0 => self.ring.receive_all(self.tag(index, Kind::Received)),
-            0 => self.ring.receive(self.tag(index, Kind::Received)),
-            many => self.ring.skip(self.tag(index, Kind::Skipped), many.min(SKIP_BYTES_MAX) as u32),
+            0 if long_for == 0 => self.ring.receive_all(self.tag(index, CompletionKind::Received)),
+            0 => self.ring.receive(self.tag(index, CompletionKind::Received)),
+            many => self.ring.skip(self.tag(index, CompletionKind::Skipped), many.min(SKIP_BYTES_MAX) as u32),
         }
     }
 }
@@ -310,7 +310,7 @@ impl Driver for Completion {
         if !self.plain {
             return self.write_copy(worker, index);
         }
-        let tag = self.tag(index, Kind::Sent);
+        let tag = self.tag(index, CompletionKind::Sent);
         let Some(rest) = worker.output(index) else { return Action::Wait };
         let silent = rest.len() <= SILENT_BYTES_MAX;
         match self.ring.send(tag, rest, silent) {
@@ -328,7 +328,7 @@ impl Driver for Completion {
         let socket = self.route.begin(index)?;
         self.ring.register(index as u32, &socket)?;
         self.sockets[index].file = Some(socket);
-        self.ring.connected(self.tag(index, Kind::Connected))
+        self.ring.connected(self.tag(index, CompletionKind::Connected))
     }
 
     fn close(&mut self, index: usize) {

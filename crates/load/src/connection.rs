@@ -20,15 +20,15 @@ use std::task::Poll;
 use model::{Cause, Phase};
 use rustls::HandshakeKind;
 
-use crate::arena::{Choice, RequestArena};
-use crate::check::{Breach, Check};
+use crate::arena::{RequestArena, RequestChoice};
+use crate::check::{Breach, ContractCheck};
 use crate::content::ContentReader;
 use crate::protocol::{self, Session};
-use crate::reader::{Head, Sink};
-use crate::tally::Tally;
+use crate::reader::{ResponseHead, Sink};
+use crate::tally::ThreadTally;
 use crate::user::{CONTENT_BYTES_MAX, Own, User};
-use crate::worker::Settings;
-use tls::{Tls, TlsError};
+use crate::worker::WorkerSettings;
+use tls::{TlsError, TlsSession};
 
 pub(crate) use tls::TlsSettings;
 
@@ -57,7 +57,7 @@ pub(crate) enum Stage {
 /// The effect of received bytes, an end or an error on the connection. Request results are already recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Effect {
+pub(crate) enum ConnectionEffect {
     /// No change.
     None,
     /// There may be room for another request, or something to write.
@@ -70,7 +70,7 @@ pub(crate) struct Connection {
     pub(crate) stage: Stage,
     /// The protocol session. Idle until the connection opens for the first time.
     session: Box<dyn Session>,
-    tls: Option<Box<Tls>>,
+    tls: Option<Box<TlsSession>>,
     /// A request that began with its connection, until the connection is open.
     early: Option<InFlight>,
     /// Delay after the next failure. 0 after a response.
@@ -81,7 +81,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(settings: &Settings) -> Connection {
+    pub(crate) fn new(settings: &WorkerSettings) -> Connection {
         Connection {
             stage: Stage::Closed { retry_ns: 0 },
             session: protocol::begin(settings.protocol, settings.tls.is_some()),
@@ -94,7 +94,7 @@ impl Connection {
     }
 
     /// Number of requests that can begin now. A request that opens its own connection begins on a closed one.
-    pub(crate) fn room(&self, now_ns: u64, settings: &Settings) -> usize {
+    pub(crate) fn room(&self, now_ns: u64, settings: &WorkerSettings) -> usize {
         match self.stage {
             Stage::Open if settings.fresh => 0,
             Stage::Open => self.session.room(),
@@ -114,7 +114,7 @@ impl Connection {
         self.early.is_some() || self.session.in_flight() > 0
     }
 
-    pub(crate) fn due_ns(&self, settings: &Settings) -> Option<u64> {
+    pub(crate) fn due_ns(&self, settings: &WorkerSettings) -> Option<u64> {
         match self.stage {
             Stage::Closed { retry_ns } if settings.fresh => (retry_ns > 0).then_some(retry_ns),
             Stage::Closed { retry_ns } => Some(retry_ns),
@@ -135,37 +135,37 @@ impl Connection {
         self.opening_ns = now_ns;
     }
 
-    pub(crate) fn connected(&mut self, recorder: &mut Recorder<'_>) -> Effect {
+    pub(crate) fn connected(&mut self, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         if self.stage != Stage::Connecting {
-            return Effect::None;
+            return ConnectionEffect::None;
         }
         recorder.tally.counts.connect.record(recorder.now_ns - self.opening_ns);
         match &recorder.settings.tls {
             Some(tls) => {
                 self.stage = Stage::Securing { since_ns: recorder.now_ns, phase: Phase::Tls };
-                match Tls::new(tls) {
+                match TlsSession::new(tls) {
                     Ok(tls) => self.tls = Some(Box::new(tls)),
                     Err(error) => return self.tls_failed(error, recorder),
                 }
-                Effect::Free
+                ConnectionEffect::Free
             }
             None => self.speak(recorder),
         }
     }
 
     /// Starts the protocol session once the transport is ready.
-    fn speak(&mut self, recorder: &mut Recorder<'_>) -> Effect {
-        let Settings { protocol, tls, .. } = recorder.settings;
+    fn speak(&mut self, recorder: &mut Recorder<'_>) -> ConnectionEffect {
+        let WorkerSettings { protocol, tls, .. } = recorder.settings;
         self.session = protocol::begin(*protocol, tls.is_some());
         if self.session.handshake() == Poll::Ready(Ok(())) {
             return self.log_in(recorder);
         }
         self.stage = Stage::Securing { since_ns: recorder.now_ns, phase: Phase::Connect };
-        Effect::Free
+        ConnectionEffect::Free
     }
 
     /// Starts the user's log-in once the protocol is ready.
-    fn log_in(&mut self, recorder: &mut Recorder<'_>) -> Effect {
+    fn log_in(&mut self, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         let arena = &recorder.settings.arena;
         let Some((choice, own)) = recorder.user.as_ref().and_then(|user| user.log_in(arena)) else {
             return self.secured(recorder);
@@ -175,18 +175,18 @@ impl Connection {
         recorder.tally.silence.begin(choice.endpoint, recorder.now_ns);
         let request = InFlight::new(choice, recorder.now_ns, Some(recorder.now_ns));
         self.session.begin(InFlight { own: Some(own), ..request }, arena);
-        Effect::Free
+        ConnectionEffect::Free
     }
 
     /// Marks the connection as ready for requests.
-    fn secured(&mut self, recorder: &mut Recorder<'_>) -> Effect {
+    fn secured(&mut self, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         self.stage = Stage::Open;
         recorder.tally.counts.connections_opened += 1;
         recorder.tally.counts.reconnects += u64::from(std::mem::replace(&mut self.opened_before, true));
         if let Some(request) = self.early.take() {
             self.session.begin(request, &recorder.settings.arena);
         }
-        Effect::Free
+        ConnectionEffect::Free
     }
 
     pub(crate) fn begin(&mut self, request: InFlight, arena: &RequestArena) {
@@ -222,7 +222,7 @@ impl Connection {
         if self.tls.is_none() { self.session.skippable() } else { 0 }
     }
 
-    pub(crate) fn received(&mut self, bytes: &mut [u8], recorder: &mut Recorder<'_>) -> Effect {
+    pub(crate) fn received(&mut self, bytes: &mut [u8], recorder: &mut Recorder<'_>) -> ConnectionEffect {
         let Some(mut tls) = self.tls.take() else { return self.read(bytes, recorder) };
         let effect = self.decrypt(&mut tls, bytes, recorder);
         self.tls = Some(tls);
@@ -230,42 +230,42 @@ impl Connection {
     }
 
     /// Passes bytes to the protocol session.
-    fn read(&mut self, bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect {
+    fn read(&mut self, bytes: &[u8], recorder: &mut Recorder<'_>) -> ConnectionEffect {
         let effect = self.session.received(bytes, recorder);
         self.noted(effect, recorder)
     }
 
     /// Applies the effect of received bytes, which may end the handshake or reset the backoff.
-    fn noted(&mut self, effect: Effect, recorder: &mut Recorder<'_>) -> Effect {
+    fn noted(&mut self, effect: ConnectionEffect, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         // Otherwise a log-in of several steps that fails at the last one would be retried at once.
         if recorder.has_response && self.stage != Stage::LoggingIn {
             self.backoff_ns = 0;
             if recorder.settings.fresh {
-                return Effect::Lost;
+                return ConnectionEffect::Lost;
             }
         }
         if recorder.settings.fresh && self.stage == Stage::Open && !self.is_busy() {
             // The only request of this connection has ended.
-            return Effect::Lost;
+            return ConnectionEffect::Lost;
         }
         match (self.stage, effect, self.session.handshake()) {
             (Stage::Securing { .. }, _, Poll::Ready(Err(cause))) => self.failed(cause, recorder),
-            (Stage::Securing { .. }, Effect::Lost, _) => self.failed(Cause::ClosedEarly, recorder),
+            (Stage::Securing { .. }, ConnectionEffect::Lost, _) => self.failed(Cause::ClosedEarly, recorder),
             (Stage::Securing { .. }, _, Poll::Ready(Ok(()))) => self.log_in(recorder),
-            (Stage::LoggingIn, Effect::None | Effect::Free, _) if !self.is_busy() => {
+            (Stage::LoggingIn, ConnectionEffect::None | ConnectionEffect::Free, _) if !self.is_busy() => {
                 // After a failed log-in the connection is reopened with the usual backoff.
-                if recorder.has_response { self.log_in(recorder) } else { Effect::Lost }
+                if recorder.has_response { self.log_in(recorder) } else { ConnectionEffect::Lost }
             }
             _ => effect,
         }
     }
 
-    pub(crate) fn skipped(&mut self, count: u64, recorder: &mut Recorder<'_>) -> Effect {
+    pub(crate) fn skipped(&mut self, count: u64, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         let effect = self.session.skipped(count, recorder);
         self.noted(effect, recorder)
     }
 
-    pub(crate) fn ended(&mut self, recorder: &mut Recorder<'_>) -> Effect {
+    pub(crate) fn ended(&mut self, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         if !self.carries_requests() {
             return self.failed(Cause::ClosedEarly, recorder);
         }
@@ -275,11 +275,11 @@ impl Connection {
     }
 
     /// Handles a socket error or a connect timeout.
-    pub(crate) fn failed(&mut self, cause: Cause, recorder: &mut Recorder<'_>) -> Effect {
+    pub(crate) fn failed(&mut self, cause: Cause, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         let phase = match self.stage {
             Stage::Open | Stage::LoggingIn => {
                 self.session.failed(cause, recorder);
-                return Effect::Lost;
+                return ConnectionEffect::Lost;
             }
             Stage::Connecting => Phase::Connect,
             Stage::Securing { phase, .. } => phase,
@@ -289,11 +289,11 @@ impl Connection {
             Some(request) => recorder.fail(&request, phase, cause),
             None => recorder.tally.error(phase, cause),
         }
-        Effect::Lost
+        ConnectionEffect::Lost
     }
 
     /// Handles the timeout of the oldest request or of connecting.
-    pub(crate) fn expired(&mut self, recorder: &mut Recorder<'_>) -> Effect {
+    pub(crate) fn expired(&mut self, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         if !self.carries_requests() {
             return self.failed(Cause::Timeout, recorder);
         }
@@ -339,16 +339,21 @@ impl Connection {
     // TLS below the protocol: received bytes are decrypted, bytes to be written are encrypted. This part does
     // not depend on the protocol.
 
-    fn decrypt(&mut self, tls: &mut Tls, bytes: &mut [u8], recorder: &mut Recorder<'_>) -> Effect {
+    fn decrypt(
+        &mut self,
+        tls: &mut TlsSession,
+        bytes: &mut [u8],
+        recorder: &mut Recorder<'_>,
+    ) -> ConnectionEffect {
         let securing = tls.session.is_handshaking();
-        let (mut effect, mut early) = (Effect::Free, Vec::new());
+        let (mut effect, mut early) = (ConnectionEffect::Free, Vec::new());
         // Bytes before an error are processed, regardless of how the bytes were split.
         let received = tls.received(bytes, |plain| {
             match securing {
                 true => early.extend_from_slice(plain),
                 false => effect = self.read(plain, recorder),
             }
-            effect != Effect::Lost
+            effect != ConnectionEffect::Lost
         });
         if securing && !tls.session.is_handshaking() {
             let row = protocol::row(recorder.settings.protocol);
@@ -367,7 +372,7 @@ impl Connection {
                 effect = self.read(&early, recorder);
             }
         }
-        if effect == Effect::Lost {
+        if effect == ConnectionEffect::Lost {
             return effect;
         }
         if let Err(error) = received {
@@ -377,7 +382,7 @@ impl Connection {
             return self.ended(recorder);
         }
         // A response of the handshake or of the protocol may be waiting to be written.
-        Effect::Free
+        ConnectionEffect::Free
     }
 
     /// Prepares pending output. Must be called before [`output`](Self::output) when a request has begun or
@@ -398,7 +403,7 @@ impl Connection {
         }
     }
 
-    fn tls_failed(&mut self, error: TlsError, recorder: &mut Recorder<'_>) -> Effect {
+    fn tls_failed(&mut self, error: TlsError, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         recorder.tally.counts.tls_error.get_or_insert(error.text);
         self.failed(error.cause, recorder)
     }
@@ -408,7 +413,7 @@ impl Connection {
 
 /// A request in flight. All times except `first_byte_ns` are absolute.
 pub(crate) struct InFlight {
-    pub(crate) choice: Choice,
+    pub(crate) choice: RequestChoice,
     pub(crate) sent_ns: u64,
     /// The scheduled time in open loop.
     pub(crate) intended_ns: Option<u64>,
@@ -424,7 +429,7 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    pub(crate) fn new(choice: Choice, sent_ns: u64, intended_ns: Option<u64>) -> InFlight {
+    pub(crate) fn new(choice: RequestChoice, sent_ns: u64, intended_ns: Option<u64>) -> InFlight {
         InFlight {
             choice,
             sent_ns,
@@ -454,8 +459,8 @@ impl InFlight {
 }
 
 /// Reads the response of a request and checks it.
-impl Sink for (&mut InFlight, &mut Check) {
-    fn head(&mut self, head: &Head<'_>) {
+impl Sink for (&mut InFlight, &mut ContractCheck) {
+    fn head(&mut self, head: &ResponseHead<'_>) {
         let is_log_in = self.0.is_log_in();
         let (InFlight { choice, breach, content, own, .. }, check) = self;
         *breach = check.head(choice.endpoint, head);
@@ -480,9 +485,9 @@ pub(crate) struct Recorder<'a> {
     pub(crate) now_ns: u64,
     /// Time since the start of the window. `None` outside of it.
     pub(crate) since_start_ns: Option<u64>,
-    pub(crate) settings: &'a Settings,
-    pub(crate) check: &'a mut Check,
-    pub(crate) tally: &'a mut Tally,
+    pub(crate) settings: &'a WorkerSettings,
+    pub(crate) check: &'a mut ContractCheck,
+    pub(crate) tally: &'a mut ThreadTally,
     pub(crate) in_flight: &'a mut u32,
     /// The user of the connection, if the load has distinct users.
     pub(crate) user: Option<&'a mut User>,

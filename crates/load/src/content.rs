@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Digest;
 use crate::check::values;
-use crate::reader::Head;
+use crate::reader::ResponseHead;
 
 /// Maximum size of coded content, and of the result of one coding. This is far more than tested responses
 /// have, and still decoded in seconds. Content without a coding has no limit.
@@ -51,24 +51,24 @@ type Flaw = String;
 /// Receives the content of one response as it arrives, undoes its content codings, counts and hashes it.
 pub(crate) struct ContentReader {
     /// Outermost coding first: it was applied last and is undone first.
-    codings: Result<Vec<Coding>, Flaw>,
+    codings: Result<Vec<ContentCoding>, Flaw>,
     /// Content with a coding, as far as it is stored.
     coded: Vec<u8>,
-    plain: Plain,
+    plain: PlainContent,
     encoded_bytes: u64,
     limit_bytes: u64,
     unknown_coding: Option<String>,
 }
 
 /// The decoded content so far.
-struct Plain {
+struct PlainContent {
     hash: Sha256,
     bytes: u64,
     kept: Vec<u8>,
     keep: usize,
 }
 
-impl Plain {
+impl PlainContent {
     fn take(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         self.hash.update(bytes);
@@ -77,7 +77,7 @@ impl Plain {
 }
 
 impl ContentReader {
-    pub(crate) fn of(head: &Head<'_>) -> ContentReader {
+    pub(crate) fn of(head: &ResponseHead<'_>) -> ContentReader {
         let codings: Vec<_> = values(head, "content-encoding").collect();
         ContentReader::with_limit(&codings, CODED_LIMIT_BYTES)
     }
@@ -88,7 +88,7 @@ impl ContentReader {
         let unknown_coding = unknown(codings);
         let applied = if unknown_coding.is_some() { Ok(Vec::new()) } else { read_list(codings) };
         let codings = applied.map(|applied| applied.into_iter().rev().collect());
-        let plain = Plain { hash: Sha256::new(), bytes: 0, kept: Vec::new(), keep: 0 };
+        let plain = PlainContent { hash: Sha256::new(), bytes: 0, kept: Vec::new(), keep: 0 };
         ContentReader { codings, coded: Vec::new(), plain, encoded_bytes: 0, limit_bytes, unknown_coding }
     }
 
@@ -161,12 +161,12 @@ impl ContentReader {
 const NAME_CHARS: usize = 40;
 
 /// A content coding: its name, and the function that decodes complete, non-empty content.
-type Coding = (&'static str, fn(&[u8], &mut Out<'_>) -> Result<(), Flaw>);
+type ContentCoding = (&'static str, fn(&[u8], &mut Out<'_>) -> Result<(), Flaw>);
 
 /// A name in Content-Encoding.
 enum Name {
     Identity,
-    Coding(Coding),
+    Coding(ContentCoding),
     Unknown,
 }
 
@@ -183,9 +183,9 @@ fn unknown(values: &[impl AsRef<[u8]>]) -> Option<String> {
 }
 
 /// The codings named in Content-Encoding, in the order in which they were applied, without `identity`.
-fn read_list(values: &[impl AsRef<[u8]>]) -> Result<Vec<Coding>, Flaw> {
+fn read_list(values: &[impl AsRef<[u8]>]) -> Result<Vec<ContentCoding>, Flaw> {
     let coding = |name: &[u8]| if let Name::Coding(coding) = read_name(name) { Some(coding) } else { None };
-    let codings: Vec<Coding> = names(values).filter_map(coding).collect();
+    let codings: Vec<ContentCoding> = names(values).filter_map(coding).collect();
     if codings.len() > CODINGS_LIMIT {
         let count = codings.len();
         return Err(format!("Content-Encoding names {count} codings: at most {CODINGS_LIMIT} are undone"));

@@ -9,8 +9,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::content::ContentReader;
-use crate::reader::{Head, Progress, ResponseReader, Sink};
-use crate::{Digest, Request, render};
+use crate::reader::{ReadProgress, ResponseHead, ResponseReader, Sink};
+use crate::{Digest, RequestSpec, render};
 
 /// Read size.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -31,7 +31,7 @@ pub struct Fetched {
 /// Sends `request` (with values, the first row) and waits at most `timeout` for the complete response of any
 /// status. Returns `None` if the request cannot be sent, the connection fails, or the response is not
 /// HTTP/1.1 or incomplete.
-pub fn fetch(address: SocketAddr, request: &Request, timeout: Duration) -> Option<Fetched> {
+pub fn fetch(address: SocketAddr, request: &RequestSpec, timeout: Duration) -> Option<Fetched> {
     let bytes = render::bytes(request).ok()?;
     let deadline = Instant::now() + timeout;
     let mut stream = TcpStream::connect_timeout(&address, left(deadline)?).ok()?;
@@ -39,7 +39,7 @@ pub fn fetch(address: SocketAddr, request: &Request, timeout: Duration) -> Optio
     stream.set_write_timeout(Some(left(deadline)?)).ok()?;
     stream.write_all(&bytes).ok()?;
     let mut reader = ResponseReader::new(request.method == "HEAD");
-    let mut look = Look::default();
+    let mut look = ResponseSeen::default();
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
         stream.set_read_timeout(Some(left(deadline)?)).ok()?;
@@ -47,7 +47,7 @@ pub fn fetch(address: SocketAddr, request: &Request, timeout: Duration) -> Optio
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Ok(0) if !reader.end() => return None,
             Ok(0) => true,
-            read => matches!(reader.read(&buffer[..read.ok()?], &mut look).ok()?, Progress::Done { .. }),
+            read => matches!(reader.read(&buffer[..read.ok()?], &mut look).ok()?, ReadProgress::Done { .. }),
         };
         if is_whole {
             return Some(look.fetched(&reader));
@@ -62,13 +62,13 @@ fn left(deadline: Instant) -> Option<Duration> {
 
 /// The parts of a response read so far.
 #[derive(Default)]
-struct Look {
+struct ResponseSeen {
     headers: Vec<(String, String)>,
     content: Option<ContentReader>,
 }
 
-impl Sink for Look {
-    fn head(&mut self, head: &Head<'_>) {
+impl Sink for ResponseSeen {
+    fn head(&mut self, head: &ResponseHead<'_>) {
         let text = |value: &[u8]| String::from_utf8_lossy(value.trim_ascii()).into_owned();
         self.headers =
             head.headers.iter().map(|header| (header.name.to_owned(), text(header.value))).collect();
@@ -82,7 +82,7 @@ impl Sink for Look {
     }
 }
 
-impl Look {
+impl ResponseSeen {
     fn fetched(self, reader: &ResponseReader) -> Fetched {
         // Content that cannot be decoded is unknown.
         let content = self.content.and_then(|content| content.finish().ok());

@@ -20,8 +20,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::arena::RequestArena;
 use crate::connection::TlsSettings;
 use crate::error::{no_thread, refuse};
-use crate::thread::{Command, Common, PUBLISHED, Published, Report, Shared};
-use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, Request, Until, clock, protocol, thread, trust};
+use crate::thread::{Common, PUBLISHED, Published, ThreadCommand, ThreadReport, ThreadsShared};
+use crate::{
+    Address, Arrivals, Lanes, LoadError, LoadSpec, RequestSpec, Until, clock, protocol, thread, trust,
+};
 
 /// Maximum delay of an interrupt while a generator waits for its start time.
 const INTERRUPT_LATENCY: Duration = Duration::from_millis(50);
@@ -30,20 +32,20 @@ const INTERRUPT_LATENCY: Duration = Duration::from_millis(50);
 /// connections and joins the threads.
 #[derive(Debug)]
 pub struct Generator {
-    threads: Vec<Thread>,
+    threads: Vec<GeneratorThread>,
     spec: Arc<LoadSpec>,
-    shared: Arc<Shared>,
+    shared: Arc<ThreadsShared>,
 }
 
 /// Reports the progress of a slice and ends slices early. See [`Generator::handle`].
 #[derive(Debug, Clone)]
-pub struct Handle(Arc<Shared>);
+pub struct Handle(Arc<ThreadsShared>);
 
 #[derive(Debug)]
-struct Thread {
+struct GeneratorThread {
     /// The thread ends when this sender is dropped.
-    commands: Sender<Command>,
-    reports: Receiver<Report>,
+    commands: Sender<ThreadCommand>,
+    reports: Receiver<ThreadReport>,
     handle: JoinHandle<()>,
 }
 
@@ -59,7 +61,7 @@ impl Generator {
         ensure_descriptors(spec.connections, spec.threads)?;
         let spec = Arc::new(spec);
         let threads = (0..spec.threads).map(|_| Published::default()).collect();
-        let shared = Arc::new(Shared { threads, ..Shared::default() });
+        let shared = Arc::new(ThreadsShared { threads, ..ThreadsShared::default() });
         let mut generator = Generator { threads: Vec::new(), spec: spec.clone(), shared: shared.clone() };
         for index in 0..spec.threads {
             let resume = spec.tls.as_ref().is_some_and(|tls| tls.resumption);
@@ -67,7 +69,9 @@ impl Generator {
             generator.threads.push(spawn(&spec, index, (arena.clone(), tls, shared.clone()))?);
         }
         for thread in &generator.threads {
-            let Report::Started(started) = thread.next() else { unreachable!("a thread starts once, first") };
+            let ThreadReport::Started(started) = thread.next() else {
+                unreachable!("a thread starts once, first")
+            };
             started?;
         }
         Ok(generator)
@@ -102,10 +106,10 @@ impl Generator {
                 Until::Elapsed(_) => None,
                 Until::Requests(total) => Some(self.requests_of(index, total)),
             };
-            thread.tell(Command::Prepare { allowance });
+            thread.tell(ThreadCommand::Prepare { allowance });
         }
         for thread in &self.threads {
-            let Report::Prepared = thread.next() else { unreachable!("the response to Prepare") };
+            let ThreadReport::Prepared = thread.next() else { unreachable!("the response to Prepare") };
         }
     }
 
@@ -115,9 +119,9 @@ impl Generator {
         self.wait_until(start_at_ns);
         let started_ns = clock::monotonic_ns();
         for thread in &self.threads {
-            thread.tell(Command::Load { started_ns, until });
+            thread.tell(ThreadCommand::Load { started_ns, until });
         }
-        let mut counts = self.threads.iter().map(Thread::counts).reduce(merged).unwrap_or_default();
+        let mut counts = self.threads.iter().map(GeneratorThread::counts).reduce(merged).unwrap_or_default();
         let buckets = &mut counts.successful_per_100_ms;
         buckets.resize(buckets.len().max(counts.window_ns.div_ceil(BUCKET_NS) as usize), 0);
         if let (Some(open), Arrivals::Open { rate, .. }) = (&mut counts.open, self.spec.arrivals) {
@@ -191,17 +195,17 @@ impl Drop for Generator {
     }
 }
 
-impl Thread {
-    fn tell(&self, command: Command) {
+impl GeneratorThread {
+    fn tell(&self, command: ThreadCommand) {
         self.commands.send(command).expect("a load thread has panicked");
     }
 
-    fn next(&self) -> Report {
+    fn next(&self) -> ThreadReport {
         self.reports.recv().expect("a load thread has panicked")
     }
 
     fn counts(&self) -> Counts {
-        let Report::Done(counts) = self.next() else { unreachable!("the response to Load") };
+        let ThreadReport::Done(counts) = self.next() else { unreachable!("the response to Load") };
         *counts
     }
 }
@@ -231,8 +235,8 @@ fn checked(spec: &LoadSpec) -> Result<(Arc<RequestArena>, Option<TlsSettings>), 
 }
 
 /// The requests as they are sent. If each uses its own connection, they carry `Connection: close`.
-fn requests(spec: &LoadSpec) -> Vec<Request> {
-    let mut requests: Vec<Request> = spec.all_requests().cloned().collect();
+fn requests(spec: &LoadSpec) -> Vec<RequestSpec> {
+    let mut requests: Vec<RequestSpec> = spec.all_requests().cloned().collect();
     for request in requests.iter_mut().filter(|_| !spec.keep_alive) {
         if !header::has(&request.headers, "connection") {
             request.headers.push(("Connection".into(), "close".into()));
@@ -241,13 +245,13 @@ fn requests(spec: &LoadSpec) -> Vec<Request> {
     requests
 }
 
-fn spawn(spec: &Arc<LoadSpec>, index: u32, common: Common) -> Result<Thread, LoadError> {
+fn spawn(spec: &Arc<LoadSpec>, index: u32, common: Common) -> Result<GeneratorThread, LoadError> {
     let (commands, commands_end) = channel();
     let (reports_end, reports) = channel();
     let (spec, ends) = (spec.clone(), (commands_end, reports_end));
     let named = std::thread::Builder::new().name(format!("load-{index}"));
     let handle = named.spawn(move || thread::work(&spec, index, common, ends)).map_err(no_thread)?;
-    Ok(Thread { commands, reports, handle })
+    Ok(GeneratorThread { commands, reports, handle })
 }
 
 // Dividing one load among several generators. [`model::Counts::merge`] merges their counts.

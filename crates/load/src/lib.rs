@@ -52,9 +52,12 @@ pub use completion::grants as grants_completion;
 pub use error::LoadError;
 pub use fetch::{Fetched, fetch};
 pub use generator::{Generator, Handle};
-pub use model::{Contract, Digest, Process, Protocol, RATE_MAX_PER_S, Rate, ResponseField, Think, Until};
+pub use model::{
+    ArrivalProcess, Contract, Digest, Protocol, RATE_MAX_PER_S, Rate, ResponseField, Think, Until,
+};
 pub use spec::{
-    Address, Arrivals, ClientCertificate, DriverChoice, First, Lanes, LoadSpec, Request, Tls, Trust, Users,
+    Address, Arrivals, ClientCertificate, DriverChoice, FirstRequest, Lanes, LoadSpec, RequestSpec, TlsSpec,
+    Trust, Users,
 };
 pub use values::{Values, ValuesError};
 

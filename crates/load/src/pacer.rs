@@ -21,13 +21,13 @@
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-use crate::{Process, Rate};
+use crate::{ArrivalProcess, Rate};
 
 /// The arrival times of one thread, oldest first. A clone yields the same ones.
 #[derive(Debug, Clone)]
 pub(crate) struct Pacer {
     law: Law,
-    profile: Profile,
+    profile: RateProfile,
     due_ns: f64,
 }
 
@@ -49,27 +49,27 @@ pub(crate) fn rng_of(seed: u64, thread: u32) -> Pcg64Mcg {
 
 /// Parameters shared by all threads.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct SharedPace {
     pub(crate) rate: Rate,
-    pub(crate) process: Process,
+    pub(crate) process: ArrivalProcess,
     pub(crate) seed: u64,
 }
 
 impl Pacer {
     /// The arrivals of thread `thread` (from 0) of `threads`, before its first window. See
     /// [`Pacer::restart`].
-    pub(crate) fn new(pace: Pace, thread: u32, threads: u32) -> Pacer {
+    pub(crate) fn new(pace: SharedPace, thread: u32, threads: u32) -> Pacer {
         let law = match pace.process {
-            Process::Constant => {
+            ArrivalProcess::Constant => {
                 let (first, step) = (thread.into(), threads.into());
                 Law::Constant { k: first, first, step }
             }
-            Process::Poisson => {
+            ArrivalProcess::Poisson => {
                 let seeds = Pcg64Mcg::seed_from_u64(pace.seed);
                 Law::Poisson { count: 0.0, first: thread, step: threads, rng: seeds.clone(), seeds }
             }
         };
-        Pacer { law, profile: Profile::new(pace.rate), due_ns: 0.0 }
+        Pacer { law, profile: RateProfile::new(pace.rate), due_ns: 0.0 }
     }
 
     /// Begins a window and restarts the rate. No two windows have the same Poisson arrivals.
@@ -128,7 +128,7 @@ const NS_PER_S: f64 = 1e9;
 
 /// A rate, prepared for fast queries.
 #[derive(Debug, Clone, Copy)]
-enum Profile {
+enum RateProfile {
     Constant {
         per_s: f64,
     },
@@ -141,13 +141,13 @@ enum Profile {
     },
 }
 
-impl Profile {
-    fn new(rate: Rate) -> Profile {
+impl RateProfile {
+    fn new(rate: Rate) -> RateProfile {
         match rate {
-            Rate::Constant(per_s) => Profile::Constant { per_s },
+            Rate::Constant(per_s) => RateProfile::Constant { per_s },
             Rate::Ramp { from_per_s, to_per_s, over } => {
                 let over_s = over.as_secs_f64();
-                Profile::Ramp { from_per_s, to_per_s, over_s, total: rate.due_by(over_s) }
+                RateProfile::Ramp { from_per_s, to_per_s, over_s, total: rate.due_by(over_s) }
             }
         }
     }
@@ -158,8 +158,10 @@ impl Profile {
         let (from_per_s, to_per_s, over_s, total) = match *self {
             // The product is exact up to 9 million arrivals, and rounded once beyond, so spacing never
             // drifts.
-            Profile::Constant { per_s } => return count * NS_PER_S / per_s,
-            Profile::Ramp { from_per_s, to_per_s, over_s, total } => (from_per_s, to_per_s, over_s, total),
+            RateProfile::Constant { per_s } => return count * NS_PER_S / per_s,
+            RateProfile::Ramp { from_per_s, to_per_s, over_s, total } => {
+                (from_per_s, to_per_s, over_s, total)
+            }
         };
         let per_s2 = (to_per_s - from_per_s) / over_s;
         let time_s = match count {

@@ -13,8 +13,8 @@ use model::Cause;
 
 use crate::Protocol;
 use crate::arena::RequestArena;
-use crate::connection::{Effect, InFlight, Recorder};
-use crate::worker::Settings;
+use crate::connection::{ConnectionEffect, InFlight, Recorder};
+use crate::worker::WorkerSettings;
 
 /// A protocol session on one connection, from when bytes can be exchanged until the connection is lost.
 pub(crate) trait Session {
@@ -31,7 +31,7 @@ pub(crate) trait Session {
     fn in_flight(&self) -> usize;
 
     /// Time limit of what the session waits for.
-    fn due_ns(&self, settings: &Settings) -> Option<u64>;
+    fn due_ns(&self, settings: &WorkerSettings) -> Option<u64>;
 
     /// Begins a request. [`output`](Self::output) then returns its bytes.
     fn begin(&mut self, request: InFlight, arena: &RequestArena);
@@ -52,29 +52,29 @@ pub(crate) trait Session {
     }
 
     /// Records discarded bytes, at most [`skippable`](Self::skippable).
-    fn skipped(&mut self, _count: u64, _recorder: &mut Recorder<'_>) -> Effect {
-        Effect::Lost
+    fn skipped(&mut self, _count: u64, _recorder: &mut Recorder<'_>) -> ConnectionEffect {
+        ConnectionEffect::Lost
     }
 
     /// Handles received bytes.
-    fn received(&mut self, bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect;
+    fn received(&mut self, bytes: &[u8], recorder: &mut Recorder<'_>) -> ConnectionEffect;
 
     /// Handles the end of the connection by the peer. `cut` means that TLS did not announce it, so anyone may
     /// have caused it (RFC 9112, section 9.8).
-    fn ended(&mut self, cut: bool, recorder: &mut Recorder<'_>) -> Effect;
+    fn ended(&mut self, cut: bool, recorder: &mut Recorder<'_>) -> ConnectionEffect;
 
     /// Handles a socket failure: nothing more will arrive.
     fn failed(&mut self, cause: Cause, recorder: &mut Recorder<'_>);
 
     /// Handles the expiry of [`due_ns`](Self::due_ns).
-    fn expired(&mut self, recorder: &mut Recorder<'_>) -> Effect;
+    fn expired(&mut self, recorder: &mut Recorder<'_>) -> ConnectionEffect;
 
     /// Ends the slice: requests in flight are recorded as unfinished.
     fn leave(&mut self, recorder: &mut Recorder<'_>);
 }
 
 /// Facts about a protocol that are needed before a connection is open.
-pub(crate) struct Row {
+pub(crate) struct ProtocolRow {
     /// The name for messages.
     pub(crate) name: &'static str,
     /// The name in ALPN.
@@ -91,7 +91,7 @@ pub(crate) struct Row {
     pub(crate) begin: fn(usize, bool) -> Box<dyn Session>,
 }
 
-pub(crate) fn row(protocol: Protocol) -> &'static Row {
+pub(crate) fn row(protocol: Protocol) -> &'static ProtocolRow {
     match protocol {
         Protocol::Http1 { .. } => &http1::ROW,
         Protocol::Http2 { .. } => &http2::ROW,

@@ -28,7 +28,7 @@ const SKIP_UNBOUNDED: u64 = 1 << 30;
 
 /// Reasons a response is unreadable. The connection cannot be used afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReadError {
+pub(crate) enum ResponseReadError {
     /// Not HTTP/1.x, or its framing cannot be trusted.
     Malformed,
     /// The head, or a line of the chunked coding, is longer than [`HEAD_LIMIT_BYTES`].
@@ -37,7 +37,7 @@ pub(crate) enum ReadError {
 
 /// State of the response after more bytes were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum ReadProgress {
     /// The response is not complete yet.
     More,
     /// The response is complete. `extra` unexpected bytes came after its end.
@@ -45,7 +45,7 @@ pub(crate) enum Progress {
 }
 
 /// A response head, as passed to the caller's callback.
-pub(crate) struct Head<'a> {
+pub(crate) struct ResponseHead<'a> {
     pub(crate) status: u16,
     pub(crate) headers: &'a [httparse::Header<'a>],
 }
@@ -53,7 +53,7 @@ pub(crate) struct Head<'a> {
 /// Receives the parts of a response while it is read.
 pub(crate) trait Sink {
     /// Called with the final head, once per response.
-    fn head(&mut self, head: &Head<'_>);
+    fn head(&mut self, head: &ResponseHead<'_>);
 
     /// Called with a piece of content, without framing. Skipped content is not passed.
     fn content(&mut self, bytes: &[u8]);
@@ -62,7 +62,7 @@ pub(crate) trait Sink {
 /// Reads consecutive responses. See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseReader {
-    state: State,
+    state: ReaderState,
     /// The beginning of a head that arrived in pieces. Nearly always empty.
     carry: Vec<u8>,
     /// The request was HEAD, so no body follows.
@@ -78,7 +78,7 @@ pub(crate) struct ResponseReader {
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum ReaderState {
     #[default]
     Head,
     Length {
@@ -99,7 +99,7 @@ impl ResponseReader {
     /// [`new`](Self::new).
     pub(crate) fn restart(&mut self, bodiless: bool) {
         self.bodiless = bodiless;
-        self.state = State::Head;
+        self.state = ReaderState::Head;
         self.carry.clear();
         self.status = 0;
         self.closing = false;
@@ -109,18 +109,22 @@ impl ResponseReader {
 
     /// Whether the final head has been read.
     pub(crate) fn in_body(&self) -> bool {
-        !matches!(self.state, State::Head)
+        !matches!(self.state, ReaderState::Head)
     }
 
     /// Reads more bytes and passes their contents to `sink`.
     ///
     /// # Errors
     /// A [`ReadError`]. Afterwards the reader must not be used except for [`restart`](Self::restart).
-    pub(crate) fn read(&mut self, mut bytes: &[u8], sink: &mut impl Sink) -> Result<Progress, ReadError> {
-        while matches!(self.state, State::Head) {
+    pub(crate) fn read(
+        &mut self,
+        mut bytes: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<ReadProgress, ResponseReadError> {
+        while matches!(self.state, ReaderState::Head) {
             match self.read_head(bytes, sink)? {
                 Some(used) => bytes = &bytes[used..],
-                None => return Ok(Progress::More),
+                None => return Ok(ReadProgress::More),
             }
         }
         self.read_body(bytes, sink)
@@ -132,43 +136,43 @@ impl ResponseReader {
     /// noticed.
     pub(crate) fn skippable(&self) -> u64 {
         match &self.state {
-            State::Length { left } => left.saturating_add(1),
-            State::Chunked(chunks) => chunks.data_left(),
-            State::UntilClose => SKIP_UNBOUNDED,
-            State::Head | State::Complete => 0,
+            ReaderState::Length { left } => left.saturating_add(1),
+            ReaderState::Chunked(chunks) => chunks.data_left(),
+            ReaderState::UntilClose => SKIP_UNBOUNDED,
+            ReaderState::Head | ReaderState::Complete => 0,
         }
     }
 
     /// Counts `count` body bytes that were discarded unread. At most [`skippable`](Self::skippable).
-    pub(crate) fn skip(&mut self, count: u64) -> Progress {
+    pub(crate) fn skip(&mut self, count: u64) -> ReadProgress {
         match &mut self.state {
-            State::Length { left } => {
+            ReaderState::Length { left } => {
                 let used = count.min(*left);
                 *left -= used;
                 self.body_bytes += used;
                 if *left == 0 {
-                    self.state = State::Complete;
-                    return Progress::Done { extra: count - used };
+                    self.state = ReaderState::Complete;
+                    return ReadProgress::Done { extra: count - used };
                 }
             }
-            State::Chunked(chunks) => {
+            ReaderState::Chunked(chunks) => {
                 chunks.skip(count);
                 self.body_bytes += count;
             }
-            State::UntilClose => self.body_bytes += count,
-            State::Head | State::Complete => {}
+            ReaderState::UntilClose => self.body_bytes += count,
+            ReaderState::Head | ReaderState::Complete => {}
         }
-        Progress::More
+        ReadProgress::More
     }
 
     /// Handles the end of the connection by the peer. Returns whether that is the proper end of this
     /// response.
     pub(crate) fn end(&self) -> bool {
-        matches!(self.state, State::UntilClose)
+        matches!(self.state, ReaderState::UntilClose)
     }
 
     /// Reads a head. Returns `Some(used)` if it was completed within `bytes`.
-    fn read_head(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<usize>, ReadError> {
+    fn read_head(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<usize>, ResponseReadError> {
         if self.carry.is_empty() {
             let used = self.parse(bytes, sink)?;
             if used.is_none() {
@@ -189,7 +193,7 @@ impl ResponseReader {
     }
 
     /// Parses a head from its first byte. Returns `Some(length)` if it is complete.
-    fn parse(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<usize>, ReadError> {
+    fn parse(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<usize>, ResponseReadError> {
         let bytes = &bytes[..bytes.len().min(HEAD_LIMIT_BYTES)];
         let mut space = [MaybeUninit::<httparse::Header<'_>>::uninit(); HEADERS_LIMIT];
         let mut response = httparse::Response::new(&mut []);
@@ -202,10 +206,12 @@ impl ResponseReader {
                 self.take_head(&response, sink)?;
                 Ok(Some(length))
             }
-            Ok(httparse::Status::Partial) if bytes.len() >= HEAD_LIMIT_BYTES => Err(ReadError::TooLarge),
+            Ok(httparse::Status::Partial) if bytes.len() >= HEAD_LIMIT_BYTES => {
+                Err(ResponseReadError::TooLarge)
+            }
             Ok(httparse::Status::Partial) => Ok(None),
-            Err(httparse::Error::TooManyHeaders) => Err(ReadError::TooLarge),
-            Err(_) => Err(ReadError::Malformed),
+            Err(httparse::Error::TooManyHeaders) => Err(ResponseReadError::TooLarge),
+            Err(_) => Err(ResponseReadError::Malformed),
         }
     }
 
@@ -213,15 +219,15 @@ impl ResponseReader {
         &mut self,
         response: &httparse::Response<'_, '_>,
         sink: &mut impl Sink,
-    ) -> Result<(), ReadError> {
+    ) -> Result<(), ResponseReadError> {
         let (Some(status), Some(version)) = (response.code, response.version) else {
-            return Err(ReadError::Malformed);
+            return Err(ResponseReadError::Malformed);
         };
         match framing((status, version), response.headers, self.bodiless)? {
             // No more requests may follow (RFC 9112, 9.6), but the final response does.
             (None, close) => self.closing |= close,
             (Some(state), close) => {
-                sink.head(&Head { status, headers: response.headers });
+                sink.head(&ResponseHead { status, headers: response.headers });
                 self.status = status;
                 self.reusable = !close && !self.closing;
                 self.state = state;
@@ -230,23 +236,23 @@ impl ResponseReader {
         Ok(())
     }
 
-    fn read_body(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Progress, ReadError> {
+    fn read_body(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<ReadProgress, ResponseReadError> {
         match &mut self.state {
-            State::Chunked(chunks) => {
+            ReaderState::Chunked(chunks) => {
                 let (used, data) = chunks.read(bytes, sink)?;
                 self.body_bytes += data;
                 if chunks.at != At::End {
-                    return Ok(Progress::More);
+                    return Ok(ReadProgress::More);
                 }
-                self.state = State::Complete;
-                Ok(Progress::Done { extra: (bytes.len() - used) as u64 })
+                self.state = ReaderState::Complete;
+                Ok(ReadProgress::Done { extra: (bytes.len() - used) as u64 })
             }
-            State::Complete => Ok(Progress::Done { extra: bytes.len() as u64 }),
-            State::Length { left } => {
+            ReaderState::Complete => Ok(ReadProgress::Done { extra: bytes.len() as u64 }),
+            ReaderState::Length { left } => {
                 sink.content(&bytes[..bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX))]);
                 Ok(self.skip(bytes.len() as u64))
             }
-            State::UntilClose | State::Head => {
+            ReaderState::UntilClose | ReaderState::Head => {
                 sink.content(bytes);
                 Ok(self.skip(bytes.len() as u64))
             }
@@ -265,45 +271,45 @@ fn framing(
     (status, version): (u16, u8),
     headers: &[httparse::Header<'_>],
     bodiless: bool,
-) -> Result<(Option<State>, bool), ReadError> {
+) -> Result<(Option<ReaderState>, bool), ResponseReadError> {
     let said = said(headers);
     match status {
         // 101 switches to another protocol, which was not requested.
-        101 => return Err(ReadError::Malformed),
+        101 => return Err(ResponseReadError::Malformed),
         100..=199 => return Ok((None, said.close)),
         // A status below 100 or from 600 on is invalid, but the response is still a response (RFC 9110, 15).
         _ => {}
     }
     // Rule 1 of section 6.3 overrides the header fields, which describe the response to a different request.
     let body = if bodiless || matches!(status, 204 | 304) {
-        State::Length { left: 0 }
+        ReaderState::Length { left: 0 }
     } else {
         // The other rules in their order. Rule 3: Transfer-Encoding overrides Content-Length.
         match (said.coding, said.length?) {
-            (Coding::Chunked, _) => State::Chunked(Chunks::default()),
-            (Coding::Other, _) | (Coding::None, None) => State::UntilClose,
-            (Coding::None, Some(left)) => State::Length { left },
+            (TransferCoding::Chunked, _) => ReaderState::Chunked(Chunks::default()),
+            (TransferCoding::Other, _) | (TransferCoding::None, None) => ReaderState::UntilClose,
+            (TransferCoding::None, Some(left)) => ReaderState::Length { left },
         }
     };
     // HTTP/1.0 has no transfer codings. A connection that uses them is not trusted further (6.1).
-    let trusted = version == 1 || said.coding == Coding::None;
+    let trusted = version == 1 || said.coding == TransferCoding::None;
     let persistent = !said.close && (said.keep_alive || version == 1);
-    let reusable = trusted && persistent && !matches!(body, State::UntilClose);
+    let reusable = trusted && persistent && !matches!(body, ReaderState::UntilClose);
     Ok((Some(body), !reusable))
 }
 
 /// Framing information from the headers.
-struct Said {
+struct FramingHeaders {
     /// The length on which all Content-Length values agree, if any. Malformed if one is no number, or two
     /// differ.
-    length: Result<Option<u64>, ReadError>,
-    coding: Coding,
+    length: Result<Option<u64>, ResponseReadError>,
+    coding: TransferCoding,
     close: bool,
     keep_alive: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Coding {
+enum TransferCoding {
     None,
     /// The last coding is `chunked`, which marks the end of the body (rule 4).
     Chunked,
@@ -312,14 +318,15 @@ enum Coding {
 }
 
 /// Scans the headers once. Most are distinguished by the length of their name.
-fn said(headers: &[httparse::Header<'_>]) -> Said {
-    let mut said = Said { length: Ok(None), coding: Coding::None, close: false, keep_alive: false };
+fn said(headers: &[httparse::Header<'_>]) -> FramingHeaders {
+    let mut said =
+        FramingHeaders { length: Ok(None), coding: TransferCoding::None, close: false, keep_alive: false };
     for header in headers {
         let is = |name: &str| model::header::is_same(header.name, name);
         let each = match header.name.len() {
-            10 if is("connection") => Said::connection,
-            14 if is("content-length") => Said::content_length,
-            17 if is("transfer-encoding") => Said::transfer_coding,
+            10 if is("connection") => FramingHeaders::connection,
+            14 if is("content-length") => FramingHeaders::content_length,
+            17 if is("transfer-encoding") => FramingHeaders::transfer_coding,
             _ => continue,
         };
         for item in header.value.split(|&byte| byte == b',') {
@@ -329,7 +336,7 @@ fn said(headers: &[httparse::Header<'_>]) -> Said {
     said
 }
 
-impl Said {
+impl FramingHeaders {
     fn connection(&mut self, option: &[u8]) {
         self.close |= option.eq_ignore_ascii_case(b"close");
         self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
@@ -338,17 +345,17 @@ impl Said {
     fn content_length(&mut self, text: &[u8]) {
         self.length = match (self.length, decimal(text)) {
             (Ok(before), Some(length)) if before.is_none_or(|before| before == length) => Ok(Some(length)),
-            _ => Err(ReadError::Malformed),
+            _ => Err(ResponseReadError::Malformed),
         };
     }
 
     fn transfer_coding(&mut self, coding: &[u8]) {
         self.coding = match (self.coding, coding) {
             // An empty list element is ignored (RFC 9110, 5.6.1.2). A list without elements is no framing.
-            (Coding::None, b"") => Coding::Other,
+            (TransferCoding::None, b"") => TransferCoding::Other,
             (before, b"") => before,
-            (_, coding) if coding.eq_ignore_ascii_case(b"chunked") => Coding::Chunked,
-            _ => Coding::Other,
+            (_, coding) if coding.eq_ignore_ascii_case(b"chunked") => TransferCoding::Chunked,
+            _ => TransferCoding::Other,
         };
     }
 }
@@ -425,7 +432,7 @@ impl Chunks {
 
     /// Reads bytes up to the end of the body and passes data to `sink`. Returns the number of bytes read and
     /// of data bytes.
-    fn read(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<(usize, u64), ReadError> {
+    fn read(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<(usize, u64), ResponseReadError> {
         let (mut used, mut data) = (0, 0);
         while used < bytes.len() && self.at != At::End {
             if self.at == At::Data {
@@ -443,7 +450,7 @@ impl Chunks {
     }
 
     /// Processes one byte of framing.
-    fn step(&mut self, byte: u8) -> Result<(), ReadError> {
+    fn step(&mut self, byte: u8) -> Result<(), ResponseReadError> {
         self.at = match (self.at, byte) {
             (At::SizeStart | At::SizeDigits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => self.digit(byte)?,
             (At::SizeDigits | At::SizeBlank | At::Extension, b'\r') => At::SizeLf,
@@ -463,18 +470,18 @@ impl Chunks {
             (At::TrailerValue, byte) if is_text(byte) => self.within_line(At::TrailerValue)?,
             (At::TrailerLf, b'\n') => At::TrailerNext,
             (At::EndLf, b'\n') => At::End,
-            _ => return Err(ReadError::Malformed),
+            _ => return Err(ResponseReadError::Malformed),
         };
         Ok(())
     }
 
-    fn digit(&mut self, byte: u8) -> Result<At, ReadError> {
+    fn digit(&mut self, byte: u8) -> Result<At, ResponseReadError> {
         if self.at == At::SizeStart {
             self.left = 0;
             self.line_bytes = 0;
         }
-        let value = (byte as char).to_digit(16).ok_or(ReadError::Malformed)?;
-        self.left = self.left.checked_mul(16).ok_or(ReadError::Malformed)? + u64::from(value);
+        let value = (byte as char).to_digit(16).ok_or(ResponseReadError::Malformed)?;
+        self.left = self.left.checked_mul(16).ok_or(ResponseReadError::Malformed)? + u64::from(value);
         self.within_line(At::SizeDigits)
     }
 
@@ -483,9 +490,9 @@ impl Chunks {
         if self.left == 0 { At::TrailerStart } else { At::Data }
     }
 
-    fn within_line(&mut self, next: At) -> Result<At, ReadError> {
+    fn within_line(&mut self, next: At) -> Result<At, ResponseReadError> {
         self.line_bytes += 1;
-        if self.line_bytes > HEAD_LIMIT_BYTES { Err(ReadError::TooLarge) } else { Ok(next) }
+        if self.line_bytes > HEAD_LIMIT_BYTES { Err(ResponseReadError::TooLarge) } else { Ok(next) }
     }
 }
 

@@ -14,8 +14,8 @@ use model::quantity::many;
 use crate::error::refuse;
 use crate::reader::is_token;
 use crate::values::shown;
-use crate::{LoadError, Request, Values};
-use template::{Names, Template};
+use crate::{LoadError, RequestSpec, Values};
+use template::{RequestTemplate, TemplateNames};
 
 const USER_AGENT: &str = concat!("proofload/", env!("CARGO_PKG_VERSION"));
 const CONTENT_TYPE: &str = "content-type";
@@ -49,7 +49,7 @@ pub(crate) enum Filling {
 ///
 /// # Errors
 /// Returns a [`LoadError::Spec`] if it cannot be sent as intended.
-pub(crate) fn bytes(request: &Request) -> Result<Vec<u8>, LoadError> {
+pub(crate) fn bytes(request: &RequestSpec) -> Result<Vec<u8>, LoadError> {
     let mut bytes = Vec::new();
     Renderer::new(request, &[], false)?.push(0, &mut bytes)?;
     Ok(bytes)
@@ -58,15 +58,15 @@ pub(crate) fn bytes(request: &Request) -> Result<Vec<u8>, LoadError> {
 /// A parsed request: the parts that are the same for all rows, and the places of a row's values.
 #[derive(Debug)]
 pub(crate) struct Renderer<'r> {
-    request: &'r Request,
+    request: &'r RequestSpec,
     /// Number of columns of its values. Higher indices denote captured values.
     columns: usize,
     /// Whether users send their cookies with it.
     cookies: bool,
-    path: Template,
+    path: RequestTemplate,
     /// One template for each header of the request.
-    headers: Vec<Template>,
-    body: Template,
+    headers: Vec<RequestTemplate>,
+    body: RequestTemplate,
     /// How a value is written into the body.
     body_escape: Escape,
     /// The body of the current row. It is filled first, because its length precedes it.
@@ -79,7 +79,7 @@ impl<'r> Renderer<'r> {
     /// # Errors
     /// Returns a [`LoadError::Spec`] for errors that do not depend on the row.
     pub(crate) fn new(
-        request: &'r Request,
+        request: &'r RequestSpec,
         captured: &[String],
         cookies: bool,
     ) -> Result<Renderer<'r>, LoadError> {
@@ -87,11 +87,11 @@ impl<'r> Renderer<'r> {
         if !request.host.bytes().all(is_value) {
             return refuse("load.host", format!("{:?} contains a control character", request.host));
         }
-        let names = Names { values: request.values.as_ref(), captured };
+        let names = TemplateNames { values: request.values.as_ref(), captured };
         let path = read("load.path", request.path.as_bytes(), names)?;
         check_path(&request.path, &path)?;
         let header = |(name, value): &(String, String)| header(name, value, names);
-        let headers: Vec<Template> = request.headers.iter().map(header).collect::<Result<_, _>>()?;
+        let headers: Vec<RequestTemplate> = request.headers.iter().map(header).collect::<Result<_, _>>()?;
         let body = read("load.body", &request.body, names)?;
         if body.has_columns() && has(request, "transfer-encoding") {
             let problem =
@@ -168,7 +168,7 @@ impl<'r> Renderer<'r> {
     fn push_header(
         &self,
         (row, name): (usize, &str),
-        template: &Template,
+        template: &RequestTemplate,
         out: &mut Vec<u8>,
         holes: &mut Vec<Hole>,
     ) -> Result<(), LoadError> {
@@ -214,7 +214,7 @@ impl<'r> Renderer<'r> {
 
 /// Returns a function that writes the values of one row in one form, and leaves holes for captured values.
 fn writer(
-    (request, row): (&Request, usize),
+    (request, row): (&RequestSpec, usize),
     columns: usize,
     escape: Escape,
     holes: &mut Vec<Hole>,
@@ -229,7 +229,7 @@ fn writer(
 }
 
 /// Without values there is no placeholder, so this is not called.
-fn cell(request: &Request, row: usize, column: usize) -> &str {
+fn cell(request: &RequestSpec, row: usize, column: usize) -> &str {
     request.values.as_ref().map_or("", |values| values.cell(row, column))
 }
 
@@ -243,12 +243,12 @@ fn push_field(out: &mut Vec<u8>, name: &str, value: &str) {
     }
 }
 
-fn has(request: &Request, name: &str) -> bool {
+fn has(request: &RequestSpec, name: &str) -> bool {
     header::has(&request.headers, name)
 }
 
 /// RFC 9110, section 8.6: a length of zero is sent if the method could have had a body.
-fn wants_length(request: &Request) -> bool {
+fn wants_length(request: &RequestSpec) -> bool {
     let may_have_body = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
     (may_have_body || !request.body.is_empty())
         && !has(request, "content-length")
@@ -256,7 +256,7 @@ fn wants_length(request: &Request) -> bool {
 }
 
 /// `application/json`, `application/problem+json`, `application/x-ndjson`, with or without parameters.
-fn is_json(request: &Request) -> bool {
+fn is_json(request: &RequestSpec) -> bool {
     let is_json = |value: &str| {
         let media_type = value.split(';').next().unwrap_or_default().trim();
         media_type.to_ascii_lowercase().ends_with("json")
@@ -264,15 +264,15 @@ fn is_json(request: &Request) -> bool {
     header::values(&request.headers, CONTENT_TYPE).any(|value| is_json(value))
 }
 
-fn read(field: &'static str, text: &[u8], names: Names<'_>) -> Result<Template, LoadError> {
-    Template::read(text, names).or_else(|problem| refuse(field, problem))
+fn read(field: &'static str, text: &[u8], names: TemplateNames<'_>) -> Result<RequestTemplate, LoadError> {
+    RequestTemplate::read(text, names).or_else(|problem| refuse(field, problem))
 }
 
-fn header(name: &str, value: &str, names: Names<'_>) -> Result<Template, LoadError> {
+fn header(name: &str, value: &str, names: TemplateNames<'_>) -> Result<RequestTemplate, LoadError> {
     if name.is_empty() || !name.bytes().all(is_token) {
         return refuse("load.headers", format!("{name:?} is no header name"));
     }
-    let template = Template::read(value.as_bytes(), names)
+    let template = RequestTemplate::read(value.as_bytes(), names)
         .or_else(|problem| refuse("load.headers", format!("{name}: {problem}")))?;
     if !template.texts().all(is_value) {
         // Without the value, which may be a secret.
@@ -297,7 +297,7 @@ fn check_method(method: &str) -> Result<(), LoadError> {
 }
 
 /// Values cannot be invalid here, because they are escaped.
-fn check_path(path: &str, template: &Template) -> Result<(), LoadError> {
+fn check_path(path: &str, template: &RequestTemplate) -> Result<(), LoadError> {
     let is_asterisk = template.start() == b"*" && !template.has_columns();
     if !template.start().starts_with(b"/") && !is_asterisk {
         return refuse("load.path", format!("{path:?} does not begin with /"));

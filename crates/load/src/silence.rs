@@ -25,12 +25,12 @@ pub(crate) struct SilenceWatch {
     /// Requests that ended without a response since the last response, by endpoint. All 0 unless `has_lost`.
     lost: Box<[u32]>,
     has_lost: bool,
-    stretches: Vec<Stretch>,
+    stretches: Vec<SilentSpan>,
 }
 
 /// A period without a response. Times are absolute.
 #[derive(Debug)]
-struct Stretch {
+struct SilentSpan {
     from_ns: u64,
     waiting_ns: u64,
     to_ns: u64,
@@ -98,9 +98,9 @@ impl SilenceWatch {
         let (from_ns, waiting_ns) = (self.last_ns, self.waiting_ns);
         let waiting =
             self.in_flight.iter().zip(&self.lost).map(|(under_way, lost)| under_way + lost).collect();
-        self.stretches.push(Stretch { from_ns, waiting_ns, to_ns, waiting });
+        self.stretches.push(SilentSpan { from_ns, waiting_ns, to_ns, waiting });
         if self.stretches.len() > STRETCHES_MAX {
-            let lengths = self.stretches.iter().map(Stretch::waited_ns).enumerate();
+            let lengths = self.stretches.iter().map(SilentSpan::waited_ns).enumerate();
             let shortest = lengths.min_by_key(|(_, waited_ns)| *waited_ns).map_or(0, |(place, _)| place);
             self.stretches.remove(shortest);
         }
@@ -120,7 +120,7 @@ impl SilenceWatch {
             last_ns = now_ns;
         }
         let since_start = |ns: u64| if ns == u64::MAX { ns } else { ns.saturating_sub(self.started_ns) };
-        let stretch = |stretch: &Stretch| {
+        let stretch = |stretch: &SilentSpan| {
             let waiting_ns = if stretch.is_unusual(known, usual_ns) { stretch.waiting_ns } else { u64::MAX };
             let [from_ns, waiting_ns, to_ns] = [stretch.from_ns, waiting_ns, stretch.to_ns].map(since_start);
             Silence { from_ns, waiting_ns, to_ns }
@@ -147,7 +147,7 @@ impl SilenceWatch {
     }
 }
 
-impl Stretch {
+impl SilentSpan {
     fn waited_ns(&self) -> u64 {
         self.to_ns.saturating_sub(self.waiting_ns)
     }

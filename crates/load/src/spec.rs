@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{Contract, Process, Protocol, ResponseField, SAMPLE_EVERY, Think};
+use model::{ArrivalProcess, Contract, Protocol, ResponseField, SAMPLE_EVERY, Think};
 use serde::{Deserialize, Serialize};
 
 use crate::{Rate, Values};
@@ -21,14 +21,14 @@ pub struct LoadSpec {
     /// Local addresses, used in turn by the connections. If empty, the kernel chooses. TCP only.
     pub sources: Vec<IpAddr>,
     /// TLS below HTTP.
-    pub tls: Option<Tls>,
+    pub tls: Option<TlsSpec>,
     /// The protocol of the requests.
     pub protocol: Protocol,
     /// If false, each request opens its own connection, which is closed after the response. Its latency then
     /// includes connecting.
     pub keep_alive: bool,
     /// The requests that are sent, chosen by weight.
-    pub requests: Vec<Request>,
+    pub requests: Vec<RequestSpec>,
     /// The behaviour of the user of each connection.
     pub users: Users,
     /// Determines the order of the requests.
@@ -67,7 +67,7 @@ impl LoadSpec {
     /// Requests to an address in closed loop, on one connection and one thread, with defaults otherwise:
     /// HTTP/1.1 without TLS and pipelining, kept-alive connections, 5 s for a request or for connecting, any
     /// 2xx is good.
-    pub fn new(address: Address, requests: Vec<Request>) -> LoadSpec {
+    pub fn new(address: Address, requests: Vec<RequestSpec>) -> LoadSpec {
         LoadSpec {
             address,
             sources: Vec::new(),
@@ -91,7 +91,7 @@ impl LoadSpec {
     }
 
     /// Its requests, followed by those that users send first.
-    pub(crate) fn all_requests(&self) -> impl Iterator<Item = &Request> {
+    pub(crate) fn all_requests(&self) -> impl Iterator<Item = &RequestSpec> {
         self.requests.iter().chain(self.users.first.iter().map(|first| &first.request))
     }
 }
@@ -103,7 +103,7 @@ pub struct Users {
     /// Requests that each user sends first, in this order. They are counted only as log-ins unless they fail.
     /// A failure counts as a failed request, and the user starts over. If a request has values, each user has
     /// its own row.
-    pub first: Vec<First>,
+    pub first: Vec<FirstRequest>,
     /// Whether users store cookies from responses and send them.
     pub cookies: bool,
     /// Time that users wait between a response and the next request. Closed loop only.
@@ -112,9 +112,9 @@ pub struct Users {
 
 /// A request that a user sends before all others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct First {
+pub struct FirstRequest {
     /// The request. Its weight is ignored.
-    pub request: Request,
+    pub request: RequestSpec,
     /// Values captured from its response, by the name used in braces in later requests, like a column name.
     pub capture: Vec<(String, ResponseField)>,
 }
@@ -152,7 +152,7 @@ impl fmt::Display for Address {
 
 /// TLS 1.3 or 1.2 below HTTP.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tls {
+pub struct TlsSpec {
     /// The name that the server's certificate must be valid for. Also sent as SNI unless it is an IP address.
     pub server_name: String,
     /// The certificates that are trusted.
@@ -226,7 +226,7 @@ pub enum Arrivals {
         /// Requests due per second, over all threads.
         rate: Rate,
         /// Their distribution in time. `src/pacer.rs` has the formulas.
-        process: Process,
+        process: ArrivalProcess,
         /// Seed for the times of [`Process::Poisson`]. Ignored by other processes.
         seed: u64,
     },
@@ -249,7 +249,7 @@ pub enum Arrivals {
 ///   quotes around it, so that the template decides between a string and a number.
 /// - Any other body: unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
+pub struct RequestSpec {
     /// Its name in reports, unique in the load. Empty means method and path.
     pub name: String,
     /// Relative frequency among the requests of a load: a weight of 3 is sent three times as often as a
@@ -273,10 +273,10 @@ pub struct Request {
     pub contract: Option<Contract>,
 }
 
-impl Request {
+impl RequestSpec {
     /// A request without headers and without a body.
-    pub fn new(method: &str, path: &str, host: &str) -> Request {
-        Request { method: method.into(), path: path.into(), host: host.into(), ..Request::default() }
+    pub fn new(method: &str, path: &str, host: &str) -> RequestSpec {
+        RequestSpec { method: method.into(), path: path.into(), host: host.into(), ..RequestSpec::default() }
     }
 
     /// Its name in reports: its name, or `METHOD path` if it has none.
@@ -289,9 +289,9 @@ impl Request {
 }
 
 /// `GET /` without a host.
-impl Default for Request {
-    fn default() -> Request {
-        Request {
+impl Default for RequestSpec {
+    fn default() -> RequestSpec {
+        RequestSpec {
             name: String::new(),
             weight: 1,
             method: "GET".into(),

@@ -7,8 +7,8 @@
 use model::{BUCKET_NS, Cause, Counts, EndpointCounts, EndpointOutcome, ErrorCount, Phase};
 use stats::{Latencies, Quantile};
 
-use crate::arena::Endpoint;
-use crate::check::{EndpointSeen, Seen};
+use crate::arena::ArenaEndpoint;
+use crate::check::{ChecksSeen, EndpointSeen};
 use crate::connection::InFlight;
 use crate::silence::SilenceWatch;
 
@@ -29,17 +29,17 @@ const USUAL: u16 = 200;
 /// Counts of one thread. What is recorded for each response is stored here, and added to `counts` when the
 /// slice is over.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct ThreadTally {
     pub(crate) counts: Counts,
     pub(crate) silence: SilenceWatch,
     status: Box<[u64]>,
     /// Cells by endpoint, each with the usual outcome first.
-    endpoints: Vec<Vec<Cell>>,
+    endpoints: Vec<Vec<OutcomeCell>>,
 }
 
 /// Requests of one endpoint with the same outcome.
 #[derive(Debug, Default)]
-struct Cell {
+struct OutcomeCell {
     /// Status of the response, if there was one.
     status: Option<u16>,
     ok: u64,
@@ -57,9 +57,9 @@ pub(crate) struct Means {
     pub(crate) body_bytes: u64,
 }
 
-impl Tally {
-    pub(crate) fn new(endpoints: usize, open_loop: bool) -> Tally {
-        Tally {
+impl ThreadTally {
+    pub(crate) fn new(endpoints: usize, open_loop: bool) -> ThreadTally {
+        ThreadTally {
             counts: Counts {
                 // Computed from the cells when the slice is over.
                 latency: Latencies::none(),
@@ -69,7 +69,7 @@ impl Tally {
             },
             silence: SilenceWatch::new(endpoints),
             status: vec![0; STATUS_CODES].into(),
-            endpoints: (0..endpoints).map(|_| vec![Cell::new(Some(USUAL), open_loop)]).collect(),
+            endpoints: (0..endpoints).map(|_| vec![OutcomeCell::new(Some(USUAL), open_loop)]).collect(),
         }
     }
 
@@ -143,8 +143,8 @@ impl Tally {
     /// contains the usual latencies of each endpoint, as far as known from this slice and earlier ones.
     pub(crate) fn finish(
         self,
-        endpoints: &[Endpoint],
-        seen: Seen,
+        endpoints: &[ArenaEndpoint],
+        seen: ChecksSeen,
         (now_ns, usual_ns): (u64, &mut [Option<u64>]),
     ) -> Counts {
         let mut counts = with_totals(self.counts, &self.endpoints);
@@ -161,13 +161,13 @@ impl Tally {
             debug_assert_eq!(open.intended, open.response.count(), "every request due is a sample");
             debug_assert_eq!(open.intended, open.queued + open.schedule_lag.count());
         }
-        let Seen { failures, endpoints: seen, unknown_coding } = seen;
+        let ChecksSeen { failures, endpoints: seen, unknown_coding } = seen;
         let each = self.endpoints.into_iter().zip(endpoints).zip(seen);
-        let each = each.filter_map(|((cells, Endpoint { name, is_drawn, .. }), seen)| {
+        let each = each.filter_map(|((cells, ArenaEndpoint { name, is_drawn, .. }), seen)| {
             let EndpointSeen { contents, sampled } = seen;
             counts.sampled.merge(sampled);
             let mut counts = EndpointCounts { contents, sampled, ..EndpointCounts::new(name) };
-            let seen = cells.into_iter().filter(Cell::is_seen);
+            let seen = cells.into_iter().filter(OutcomeCell::is_seen);
             seen.for_each(|cell| cell.add_to(&mut counts));
             counts.outcomes.sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
             (*is_drawn || counts.sent > 0).then_some(counts)
@@ -258,16 +258,16 @@ impl Tally {
 
     /// Returns the cell of an endpoint and an outcome. The first of a kind allocates, but there are few
     /// kinds.
-    fn cell(&mut self, endpoint: u16, mut status: Option<u16>) -> &mut Cell {
+    fn cell(&mut self, endpoint: u16, mut status: Option<u16>) -> &mut OutcomeCell {
         let cells = &mut self.endpoints[usize::from(endpoint)];
-        let known = |status| move |cell: &Cell| cell.status == status;
+        let known = |status| move |cell: &OutcomeCell| cell.status == status;
         let mut index = cells.iter().position(known(status));
         if index.is_none() && status.is_some() && cells.len() >= STATUSES_MAX {
             status = Some(OTHERS);
             index = cells.iter().position(known(status));
         }
         let index = index.unwrap_or_else(|| {
-            cells.push(Cell::new(status, self.counts.open.is_some()));
+            cells.push(OutcomeCell::new(status, self.counts.open.is_some()));
             cells.len() - 1
         });
         &mut cells[index]
@@ -275,7 +275,7 @@ impl Tally {
 }
 
 /// Adds latencies of all requests sent, and response times of all that were due.
-fn with_totals(counts: Counts, endpoints: &[Vec<Cell>]) -> Counts {
+fn with_totals(counts: Counts, endpoints: &[Vec<OutcomeCell>]) -> Counts {
     let (mut latency, mut response) = (Latencies::new(), Latencies::new());
     for cell in endpoints.iter().flatten() {
         latency.merge(&cell.latency);
@@ -289,7 +289,7 @@ fn with_totals(counts: Counts, endpoints: &[Vec<Cell>]) -> Counts {
 }
 
 /// The latencies of the most frequent outcome of an endpoint. `None` if there are none.
-fn most_frequent(cells: &[Cell]) -> Option<&Latencies> {
+fn most_frequent(cells: &[OutcomeCell]) -> Option<&Latencies> {
     let latencies = cells.iter().map(|cell| &cell.latency).filter(|latencies| !latencies.is_empty());
     latencies.max_by_key(|latencies| latencies.count())
 }
@@ -302,9 +302,9 @@ fn count_in(buckets: &mut Vec<u32>, since_start_ns: u64) {
     buckets[bucket] += 1;
 }
 
-impl Cell {
-    fn new(status: Option<u16>, open_loop: bool) -> Cell {
-        Cell { status, response: open_loop.then(Latencies::new), ..Cell::default() }
+impl OutcomeCell {
+    fn new(status: Option<u16>, open_loop: bool) -> OutcomeCell {
+        OutcomeCell { status, response: open_loop.then(Latencies::new), ..OutcomeCell::default() }
     }
 
     /// Whether there were any such requests, sent or due.

@@ -18,10 +18,10 @@ use crate::clock;
 use crate::connection::TlsSettings;
 use crate::driver::{self, Driver, Route};
 use crate::generator::dealt;
-use crate::pacer::{Pace, Pacer};
+use crate::pacer::{Pacer, SharedPace};
 use crate::user::UserSettings;
-use crate::worker::{Settings, Worker};
-use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, Request, Until, Users};
+use crate::worker::{Worker, WorkerSettings};
+use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, RequestSpec, Until, Users};
 
 /// Interval of the checks for time limits, interrupts, and the end of a window without traffic.
 const TICK_NS: u64 = 10_000_000;
@@ -45,7 +45,7 @@ const OPENING_MAX_NS: u64 = 1_000_000_000;
 const INTERRUPTED_DRAIN_NS: u64 = 100_000_000;
 
 /// Commands to a thread, in this order for each slice.
-pub(crate) enum Command {
+pub(crate) enum ThreadCommand {
     /// Open missing connections.
     Prepare { allowance: Option<u64> },
     /// Load, drain, report.
@@ -53,7 +53,7 @@ pub(crate) enum Command {
 }
 
 /// Reports of a thread, in this order.
-pub(crate) enum Report {
+pub(crate) enum ThreadReport {
     /// Sent once: the thread is pinned and ready, or failed to start.
     Started(Result<(), LoadError>),
     Prepared,
@@ -62,7 +62,7 @@ pub(crate) enum Report {
 
 /// State shared by all threads and the caller.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct ThreadsShared {
     pub(crate) interrupted: AtomicBool,
     /// Whether a caller waits for the counts so far.
     pub(crate) watched: AtomicBool,
@@ -78,7 +78,7 @@ pub(crate) struct Published {
     pub(crate) seen: Mutex<Option<Box<Counts>>>,
 }
 
-struct Thread {
+struct LoadThread {
     index: usize,
     timeout_ns: u64,
     /// Start of the current slice. 0 between slices.
@@ -90,24 +90,24 @@ struct Thread {
     halted_ns: u64,
     worker: Worker,
     driver: Box<dyn Driver>,
-    shared: Arc<Shared>,
-    commands: Receiver<Command>,
-    reports: Sender<Report>,
+    shared: Arc<ThreadsShared>,
+    commands: Receiver<ThreadCommand>,
+    reports: Sender<ThreadReport>,
 }
 
 /// Values that all threads share, and the channels to the generator.
-pub(crate) type Common = (Arc<RequestArena>, Option<TlsSettings>, Arc<Shared>);
-pub(crate) type Ends = (Receiver<Command>, Sender<Report>);
+pub(crate) type Common = (Arc<RequestArena>, Option<TlsSettings>, Arc<ThreadsShared>);
+pub(crate) type ThreadEnds = (Receiver<ThreadCommand>, Sender<ThreadReport>);
 
 /// The body of engine thread `index`: reports whether it could start, then serves commands until the
 /// generator is dropped. It allocates its state itself, in its own CPU's memory.
-pub(crate) fn work(spec: &LoadSpec, index: u32, common: Common, ends: Ends) {
+pub(crate) fn work(spec: &LoadSpec, index: u32, common: Common, ends: ThreadEnds) {
     let reports = ends.1.clone();
-    match Thread::new(spec, index, common, ends) {
-        Ok(thread) if reports.send(Report::Started(Ok(()))).is_ok() => thread.serve(),
+    match LoadThread::new(spec, index, common, ends) {
+        Ok(thread) if reports.send(ThreadReport::Started(Ok(()))).is_ok() => thread.serve(),
         // The generator no longer waits for a response.
         Ok(_) => {}
-        Err(error) => drop(reports.send(Report::Started(Err(error)))),
+        Err(error) => drop(reports.send(ThreadReport::Started(Err(error)))),
     }
 }
 
@@ -130,13 +130,13 @@ fn opening_gap_ns(spec: &LoadSpec) -> u64 {
     most_ns.min(OPENING_GAP_NS * u64::from(all))
 }
 
-impl Thread {
+impl LoadThread {
     fn new(
         spec: &LoadSpec,
         index: u32,
         (arena, tls, shared): Common,
-        (commands, reports): Ends,
-    ) -> Result<Thread, LoadError> {
+        (commands, reports): ThreadEnds,
+    ) -> Result<LoadThread, LoadError> {
         if !spec.cpus.is_empty() {
             pin(spec.cpus[index as usize % spec.cpus.len()])?;
         }
@@ -148,10 +148,10 @@ impl Thread {
                 // Otherwise the kernel may wake this thread 50 µs late to save wake-ups. If this fails, the
                 // lag is reported.
                 let _ = set_current_timer_slack(NonZeroU64::new(1));
-                Some(Pacer::new(Pace { rate, process, seed }, first + index, of))
+                Some(Pacer::new(SharedPace { rate, process, seed }, first + index, of))
             }
         };
-        let contract = |request: &Request| request.contract.as_ref().unwrap_or(&spec.contract).clone();
+        let contract = |request: &RequestSpec| request.contract.as_ref().unwrap_or(&spec.contract).clone();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let users = UserSettings {
             users: spec.users.clone(),
@@ -160,7 +160,7 @@ impl Thread {
             lane: ((first + index) as usize, of as usize),
             now_s: now.as_secs() as i64,
         };
-        let settings = Settings {
+        let settings = WorkerSettings {
             arena,
             protocol: spec.protocol,
             tls,
@@ -176,7 +176,7 @@ impl Thread {
         let connections = dealt(spec.connections.into(), spec.threads.into(), index.into()) as u32;
         let route = Route { address: spec.address.clone(), sources: spec.sources.clone() };
         let rendered = (settings.arena.clone(), settings.is_plain());
-        Ok(Thread {
+        Ok(LoadThread {
             index: index as usize,
             timeout_ns: settings.timeout_ns,
             started_ns: 0,
@@ -194,8 +194,8 @@ impl Thread {
     fn serve(mut self) {
         while let Ok(command) = self.commands.recv() {
             let report = match command {
-                Command::Prepare { allowance } => self.prepare(allowance),
-                Command::Load { started_ns, until } => self.load(started_ns, until),
+                ThreadCommand::Prepare { allowance } => self.prepare(allowance),
+                ThreadCommand::Load { started_ns, until } => self.load(started_ns, until),
             };
             if self.reports.send(report).is_err() {
                 return;
@@ -203,7 +203,7 @@ impl Thread {
         }
     }
 
-    fn prepare(&mut self, allowance: Option<u64>) -> Report {
+    fn prepare(&mut self, allowance: Option<u64>) -> ThreadReport {
         self.publish();
         // Connections may have been closed between slices. They are reopened spread out, with the others.
         while !self.driver.turn(&mut self.worker, 0) {}
@@ -211,10 +211,10 @@ impl Thread {
         self.pump(|thread, now_ns| thread.is_interrupted() || thread.worker.is_prepared(now_ns));
         // Read before the window, because this reads a file.
         self.run_delay_ns = clock::thread_run_delay_ns();
-        Report::Prepared
+        ThreadReport::Prepared
     }
 
-    fn load(&mut self, started_ns: u64, until: Until) -> Report {
+    fn load(&mut self, started_ns: u64, until: Until) -> ThreadReport {
         let (cpu_ns, wall_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
         let alive_at_start = self.worker.alive;
         (self.ticked_boot_ns, self.halted_ns) = (clock::boot_ns(), 0);
@@ -235,7 +235,7 @@ impl Thread {
         let counts = self.worker.finish(finished_ns, |index| self.driver.close(index));
 
         let delays_ns = self.run_delay_ns.zip(clock::thread_run_delay_ns());
-        Report::Done(Box::new(Counts {
+        ThreadReport::Done(Box::new(Counts {
             started_ns,
             window_ns: stopped_ns.saturating_sub(started_ns),
             drain_ns: finished_ns.saturating_sub(stopped_ns),
@@ -285,7 +285,7 @@ impl Thread {
     }
 
     /// Runs the driver until `is_over` returns true.
-    fn pump(&mut self, mut is_over: impl FnMut(&mut Thread, u64) -> bool) {
+    fn pump(&mut self, mut is_over: impl FnMut(&mut LoadThread, u64) -> bool) {
         let mut next_tick_ns = 0;
         let mut ticks = 0;
         loop {

@@ -16,13 +16,13 @@ use rustls::{
 
 use crate::connection::TlsSettings;
 use crate::error::refuse;
-use crate::{ClientCertificate, LoadError, Protocol, Tls, Trust};
+use crate::{ClientCertificate, LoadError, Protocol, TlsSpec, Trust};
 
 /// Number of sessions that a thread stores for resumption.
 const SESSIONS: usize = 256;
 
 /// The settings shared by a thread's connections.
-pub(crate) fn settings(tls: &Tls, protocol: Protocol) -> Result<TlsSettings, LoadError> {
+pub(crate) fn settings(tls: &TlsSpec, protocol: Protocol) -> Result<TlsSettings, LoadError> {
     let name = ServerName::try_from(tls.server_name.clone()).or_else(|_| {
         let problem = format!("{:?} is neither a host name nor an IP address", tls.server_name);
         refuse("load.tls.server_name", problem)

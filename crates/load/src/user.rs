@@ -15,12 +15,12 @@ use jiff::fmt::rfc2822::DateTimeParser;
 use model::{ResponseField, header};
 use serde_json::value::RawValue;
 
-use crate::arena::{Choice, RequestArena};
+use crate::arena::{RequestArena, RequestChoice};
 use crate::check::unfolded;
 use crate::content::Content;
-use crate::reader::Head;
+use crate::reader::ResponseHead;
 use crate::render::{Filling, Hole};
-use crate::spec::{First, Users};
+use crate::spec::{FirstRequest, Users};
 
 /// Maximum length of content from which values are captured.
 pub(crate) const CONTENT_BYTES_MAX: usize = 1 << 20;
@@ -54,7 +54,7 @@ pub(crate) struct Own {
 
 impl Own {
     /// Records the head of the response. Returns true if the content is to be stored.
-    pub(crate) fn note(&mut self, head: &Head<'_>) -> bool {
+    pub(crate) fn note(&mut self, head: &ResponseHead<'_>) -> bool {
         let is_wanted = |name: &str| self.step.is_some() || header::is_same(name, "set-cookie");
         let wanted = head.headers.iter().filter(|header| is_wanted(header.name));
         let field = |header: &httparse::Header<'_>| {
@@ -85,8 +85,8 @@ impl User {
     }
 
     /// The next request of its log-in. `None` if it has logged in.
-    pub(crate) fn log_in(&self, arena: &RequestArena) -> Option<(Choice, Box<Own>)> {
-        let First { capture, .. } = self.settings.users.first.get(self.step)?;
+    pub(crate) fn log_in(&self, arena: &RequestArena) -> Option<(RequestChoice, Box<Own>)> {
+        let FirstRequest { capture, .. } = self.settings.users.first.get(self.step)?;
         let choice = arena.row_of(self.settings.endpoint + self.step, self.number);
         let is_of_content = |field: &ResponseField| matches!(field, ResponseField::Json(_));
         let own = Own {
@@ -99,7 +99,7 @@ impl User {
     }
 
     /// The request drawn for this user, if it differs between users.
-    pub(crate) fn own(&self, choice: Choice, arena: &RequestArena) -> Option<Box<Own>> {
+    pub(crate) fn own(&self, choice: RequestChoice, arena: &RequestArena) -> Option<Box<Own>> {
         let bytes = self.filled(arena.bytes(choice), arena.holes(choice)?);
         Some(Box::new(Own { bytes, step: None, wants_content: false, fields: Vec::new() }))
     }
@@ -157,7 +157,7 @@ impl User {
         content: Option<Result<Content, String>>,
     ) -> Result<(), String> {
         let content = content.transpose()?.map(|content| content.kept);
-        let First { capture, .. } = &self.settings.users.first[self.step];
+        let FirstRequest { capture, .. } = &self.settings.users.first[self.step];
         for (name, field) in capture {
             let value = found(field, own, content.as_deref()).map_err(|why| format!("{name}: {why}"))?;
             if value.contains(|c: char| c.is_control() && c != '\t') {

@@ -22,12 +22,12 @@ const ROWS_MAX: usize = 10_000_000;
 /// A table of text: at least one row, and in each row a value for each column. Clones share the data.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Values {
-    table: Arc<Table>,
+    table: Arc<ValuesTable>,
 }
 
 /// Cell `row * columns + column` of `text` begins where the previous one ends.
 #[derive(Default, PartialEq, Eq)]
-struct Table {
+struct ValuesTable {
     columns: Vec<String>,
     text: String,
     ends: Vec<u32>,
@@ -76,7 +76,7 @@ impl Values {
 
     /// Returns one value. Both indices start at 0 and must be within the table.
     pub(crate) fn cell(&self, row: usize, column: usize) -> &str {
-        let Table { columns, text, ends, lines: _ } = &*self.table;
+        let ValuesTable { columns, text, ends, lines: _ } = &*self.table;
         let index = row * columns.len() + column;
         let start = if index == 0 { 0 } else { ends[index - 1] };
         &text[start as usize..ends[index] as usize]
@@ -90,7 +90,7 @@ impl Values {
 
 /// The JSON form: column names, then rows of cells.
 #[derive(Serialize, Deserialize)]
-struct Form {
+struct ValuesJson {
     columns: Vec<String>,
     rows: Vec<Vec<String>>,
 }
@@ -100,15 +100,15 @@ impl Serialize for Values {
         let columns = self.columns().to_vec();
         let cells = |row| (0..columns.len()).map(|column| self.cell(row, column).to_owned()).collect();
         let rows = (0..self.rows()).map(cells).collect();
-        Form { columns, rows }.serialize(serializer)
+        ValuesJson { columns, rows }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Values {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Values, D::Error> {
-        let Form { columns, rows } = Form::deserialize(deserializer)?;
+        let ValuesJson { columns, rows } = ValuesJson::deserialize(deserializer)?;
         let width = columns.len();
-        let mut table = Table::new(columns, 1).map_err(D::Error::custom)?;
+        let mut table = ValuesTable::new(columns, 1).map_err(D::Error::custom)?;
         for (number, row) in rows.iter().enumerate() {
             if row.len() != width {
                 let found = format!(
@@ -136,9 +136,9 @@ impl fmt::Debug for Values {
     }
 }
 
-impl Table {
+impl ValuesTable {
     /// `line` is the line of the column names.
-    fn new(columns: Vec<String>, line: u32) -> Result<Table, ValuesError> {
+    fn new(columns: Vec<String>, line: u32) -> Result<ValuesTable, ValuesError> {
         if columns.len() > COLUMNS_MAX {
             let problem = format!("there are {} columns, at most {COLUMNS_MAX}", columns.len());
             return Err(at(line, problem, "leave out those that no request uses"));
@@ -152,7 +152,7 @@ impl Table {
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(in_column(line, pair[0], "is there twice", "give each column a name of its own"));
         }
-        Ok(Table { columns, ..Table::default() })
+        Ok(ValuesTable { columns, ..ValuesTable::default() })
     }
 
     /// Begins a row. A value for each column must follow.
@@ -258,12 +258,12 @@ const SENTINEL: &[u8] = b"\nend";
 
 /// Reads the column names and all rows. The text has no byte order mark.
 fn csv_table(text: &[u8]) -> Result<Values, ValuesError> {
-    let mut rows = Rows::new(text);
+    let mut rows = ValueRows::new(text);
     let Some(line) = rows.next()? else {
         let hint = "expected the columns' names in the first line and a row in each line below";
         return Err(nowhere(EMPTY, hint));
     };
-    let mut table = Table::new(csv_names(&rows.record, line)?, line)?;
+    let mut table = ValuesTable::new(csv_names(&rows.record, line)?, line)?;
     while let Some(line) = rows.next()? {
         push_csv_row(&mut table, &rows.record, line)?;
     }
@@ -281,7 +281,7 @@ fn csv_names(record: &ByteRecord, line: u32) -> Result<Vec<String>, ValuesError>
     record.iter().enumerate().map(name).collect()
 }
 
-fn push_csv_row(table: &mut Table, record: &ByteRecord, line: u32) -> Result<(), ValuesError> {
+fn push_csv_row(table: &mut ValuesTable, record: &ByteRecord, line: u32) -> Result<(), ValuesError> {
     let (given, expected) = (record.len(), table.columns.len());
     if given != expected {
         let names = listed(&table.columns);
@@ -299,7 +299,7 @@ fn push_csv_row(table: &mut Table, record: &ByteRecord, line: u32) -> Result<(),
 }
 
 /// Iterates over the rows of a text, each with its line.
-struct Rows<'t> {
+struct ValueRows<'t> {
     text: &'t [u8],
     reader: Reader<std::io::Chain<&'t [u8], &'static [u8]>>,
     record: ByteRecord,
@@ -308,10 +308,10 @@ struct Rows<'t> {
     line: u32,
 }
 
-impl<'t> Rows<'t> {
-    fn new(text: &'t [u8]) -> Rows<'t> {
+impl<'t> ValueRows<'t> {
+    fn new(text: &'t [u8]) -> ValueRows<'t> {
         let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.chain(SENTINEL));
-        Rows { text, reader, record: ByteRecord::new(), counted: 0, line: 1 }
+        ValueRows { text, reader, record: ByteRecord::new(), counted: 0, line: 1 }
     }
 
     /// Reads the next row into `record`. Returns its line, or `None` after the last row.
@@ -346,7 +346,7 @@ const KIND_HINT: &str = "expected a string, a number, true or false";
 
 /// Reads all lines. The text has no byte order mark.
 fn json_table(text: &[u8]) -> Result<Values, ValuesError> {
-    let mut table: Option<Table> = None;
+    let mut table: Option<ValuesTable> = None;
     // The number of lines is below the number of bytes, which fits into u32.
     for (line, bytes) in (1u32..).zip(text.split(|byte| *byte == b'\n')) {
         if bytes.trim_ascii().is_empty() {
@@ -355,7 +355,7 @@ fn json_table(text: &[u8]) -> Result<Values, ValuesError> {
         let Object(members) = object(bytes, line)?;
         let table = match &mut table {
             Some(table) => table,
-            none => none.insert(Table::new(json_names(&members, line)?, line)?),
+            none => none.insert(ValuesTable::new(json_names(&members, line)?, line)?),
         };
         push_json_row(table, &members, line)?;
     }
@@ -384,7 +384,11 @@ fn json_names(members: &[(String, &RawValue)], line: u32) -> Result<Vec<String>,
     Ok(members.iter().map(|(name, _)| name.clone()).collect())
 }
 
-fn push_json_row(table: &mut Table, members: &[(String, &RawValue)], line: u32) -> Result<(), ValuesError> {
+fn push_json_row(
+    table: &mut ValuesTable,
+    members: &[(String, &RawValue)],
+    line: u32,
+) -> Result<(), ValuesError> {
     table.begin_row(line)?;
     let mut row: Vec<Option<&RawValue>> = vec![None; table.columns.len()];
     for (name, value) in members {
@@ -408,7 +412,7 @@ fn push_json_row(table: &mut Table, members: &[(String, &RawValue)], line: u32) 
 }
 
 /// Stores `text`, one JSON value without surrounding spaces.
-fn push_value(table: &mut Table, column: usize, text: &str, line: u32) -> Result<(), ValuesError> {
+fn push_value(table: &mut ValuesTable, column: usize, text: &str, line: u32) -> Result<(), ValuesError> {
     let refuse = |problem: String, hint| Err(in_column(line, &table.columns[column], problem, hint));
     match text.as_bytes().first() {
         Some(b'"') => match serde_json::from_str::<String>(text) {

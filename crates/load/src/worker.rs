@@ -18,14 +18,14 @@ use std::sync::Arc;
 use model::{Cause, Counts};
 
 use crate::arena::{RequestArena, RequestSampler};
-use crate::check::Check;
+use crate::check::ContractCheck;
 use crate::clock::in_ns;
-use crate::connection::{Connection, Effect, InFlight, Recorder, Stage, TlsSettings};
+use crate::connection::{Connection, ConnectionEffect, InFlight, Recorder, Stage, TlsSettings};
 use crate::pacer::Pacer;
-use crate::tally::Tally;
+use crate::tally::ThreadTally;
 use crate::user::{User, UserSettings};
 use crate::{Contract, Protocol, Until};
-use schedule::Schedule;
+use schedule::ArrivalSchedule;
 use thinking::Thinking;
 
 /// The next step a driver takes for a connection.
@@ -53,7 +53,7 @@ impl Action {
 
 /// Settings shared by all connections of a worker.
 #[derive(Clone)]
-pub(crate) struct Settings {
+pub(crate) struct WorkerSettings {
     pub(crate) arena: Arc<RequestArena>,
     pub(crate) protocol: Protocol,
     pub(crate) tls: Option<TlsSettings>,
@@ -73,7 +73,7 @@ pub(crate) struct Settings {
     pub(crate) users: Option<Arc<UserSettings>>,
 }
 
-impl Settings {
+impl WorkerSettings {
     /// Whether only the arena's bytes are ever written and each connection has one request in flight.
     pub(crate) fn is_plain(&self) -> bool {
         let row = crate::protocol::row(self.protocol);
@@ -101,7 +101,7 @@ const OPENING_STEP_NS: u64 = 10_000_000;
 
 /// The current phase of a slice. Times are absolute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Gate {
+enum SlicePart {
     Shut,
     Opening {
         until_ns: u64,
@@ -119,7 +119,7 @@ enum Gate {
 }
 
 pub(crate) struct Worker {
-    settings: Settings,
+    settings: WorkerSettings,
     /// All connections, open or closed, identified by index.
     pub(crate) connections: Vec<Connection>,
     /// Whether each connection has begun a request in this window.
@@ -128,10 +128,10 @@ pub(crate) struct Worker {
     users: Vec<User>,
     thinking: Option<Thinking>,
     sampler: RequestSampler,
-    check: Check,
-    pub(crate) tally: Tally,
-    schedule: Option<Schedule>,
-    gate: Gate,
+    check: ContractCheck,
+    pub(crate) tally: ThreadTally,
+    schedule: Option<ArrivalSchedule>,
+    gate: SlicePart,
     /// Number of requests that may still be sent. None if the limit is a time.
     allowance: Option<u64>,
     /// Requests in flight, and open connections.
@@ -153,13 +153,13 @@ impl Worker {
     /// Creates a worker with this number of connections. `sampler` chooses the requests. `pacer` sets their
     /// times, and None means closed loop.
     pub(crate) fn new(
-        settings: Settings,
+        settings: WorkerSettings,
         sampler: RequestSampler,
         pacer: Option<Pacer>,
         connections: u32,
     ) -> Worker {
         let lanes = settings.protocol.lanes() as usize * connections as usize;
-        let mut check = Check::new(settings.contracts.clone(), settings.sample_every);
+        let mut check = ContractCheck::new(settings.contracts.clone(), settings.sample_every);
         check.has_users = settings.users.is_some();
         let (mut users, mut thinking) = (Vec::new(), None);
         if let Some(common) = &settings.users {
@@ -174,9 +174,9 @@ impl Worker {
             thinking,
             sampler,
             check,
-            tally: Tally::new(settings.contracts.len(), pacer.is_some()),
-            schedule: pacer.map(|pacer| Schedule::new(pacer, connections, lanes)),
-            gate: Gate::Shut,
+            tally: ThreadTally::new(settings.contracts.len(), pacer.is_some()),
+            schedule: pacer.map(|pacer| ArrivalSchedule::new(pacer, connections, lanes)),
+            gate: SlicePart::Shut,
             allowance: None,
             in_flight: 0,
             alive: 0,
@@ -292,7 +292,7 @@ impl Worker {
         &mut self,
         index: usize,
         now_ns: u64,
-        tell: impl FnOnce(&mut Connection, &mut Recorder<'_>) -> Effect,
+        tell: impl FnOnce(&mut Connection, &mut Recorder<'_>) -> ConnectionEffect,
     ) -> Action {
         let since_start_ns = self.since_start(now_ns);
         let connection = &mut self.connections[index];
@@ -325,9 +325,9 @@ impl Worker {
             schedule.withdraw(index);
         }
         match effect {
-            Effect::None => Action::Wait,
-            Effect::Free => Action::Free,
-            Effect::Lost => self.lose(index, now_ns),
+            ConnectionEffect::None => Action::Wait,
+            ConnectionEffect::Free => Action::Free,
+            ConnectionEffect::Lost => self.lose(index, now_ns),
         }
     }
 
@@ -359,25 +359,26 @@ impl Worker {
     }
 
     fn may_send(&self, now_ns: u64) -> bool {
-        matches!(self.gate, Gate::Sending { stop_ns, .. } if now_ns < stop_ns) && self.allowance != Some(0)
+        matches!(self.gate, SlicePart::Sending { stop_ns, .. } if now_ns < stop_ns)
+            && self.allowance != Some(0)
     }
 
     /// Whether closed connections are to be opened: in the connect phase and while requests are left to send.
     /// False if each request opens its own.
     fn wants_connections(&self, now_ns: u64) -> bool {
-        let is_opening = matches!(self.gate, Gate::Opening { .. });
+        let is_opening = matches!(self.gate, SlicePart::Opening { .. });
         !self.settings.fresh && (is_opening || self.may_send(now_ns) || self.is_behind())
     }
 
     /// Whether the window is over and requests that were due in it are still to be sent.
     fn is_behind(&self) -> bool {
-        matches!(self.gate, Gate::Draining { .. }) && self.next_sendable_ns().is_some()
+        matches!(self.gate, SlicePart::Draining { .. }) && self.next_sendable_ns().is_some()
     }
 
     /// Time since the start of the window, or `None` outside of it.
     fn since_start(&self, now_ns: u64) -> Option<u64> {
         match self.gate {
-            Gate::Sending { started_ns, stop_ns } if now_ns < stop_ns => Some(now_ns - started_ns),
+            SlicePart::Sending { started_ns, stop_ns } if now_ns < stop_ns => Some(now_ns - started_ns),
             _ => None,
         }
     }
@@ -387,7 +388,7 @@ impl Worker {
     /// Begins the connect phase, or restarts it if no window followed. The worker then sends `allowance`
     /// requests, or any number if `None`.
     pub(crate) fn prepare(&mut self, now_ns: u64, allowance: Option<u64>) {
-        debug_assert!(matches!(self.gate, Gate::Shut | Gate::Opening { .. }));
+        debug_assert!(matches!(self.gate, SlicePart::Shut | SlicePart::Opening { .. }));
         let mut apart_ns = 0;
         for connection in &mut self.connections {
             if matches!(connection.stage, Stage::Closed { .. }) {
@@ -401,7 +402,7 @@ impl Worker {
         // Logging in takes up to the time of a request, too.
         let more_ns = if self.users.is_empty() { 0 } else { self.settings.timeout_ns };
         self.gate =
-            Gate::Opening { until_ns: now_ns + apart_ns + self.settings.connect_timeout_ns + more_ns };
+            SlicePart::Opening { until_ns: now_ns + apart_ns + self.settings.connect_timeout_ns + more_ns };
         self.allowance = allowance;
         self.next_due_ns = now_ns;
         if self.alive == 0 {
@@ -413,7 +414,7 @@ impl Worker {
     /// Whether the connect phase is over: every connection is open, or its time limit has passed.
     pub(crate) fn is_prepared(&self, now_ns: u64) -> bool {
         match self.gate {
-            Gate::Opening { until_ns } => {
+            SlicePart::Opening { until_ns } => {
                 self.settings.fresh || self.alive as usize == self.connections.len() || now_ns >= until_ns
             }
             _ => true,
@@ -426,7 +427,7 @@ impl Worker {
             Until::Elapsed(window) => in_ns(window),
             Until::Requests(_) => u64::MAX,
         };
-        self.gate = Gate::Sending { started_ns, stop_ns: started_ns.saturating_add(window_ns) };
+        self.gate = SlicePart::Sending { started_ns, stop_ns: started_ns.saturating_add(window_ns) };
         self.check.begin(window_ns);
         self.has_begun.fill(false);
         self.idle_since_ns = started_ns;
@@ -438,7 +439,7 @@ impl Worker {
     /// Latest time at which the driver must wake up: the window closes, or a request is due and a connection
     /// is free for it. `u64::MAX` means never.
     pub(crate) fn wake_ns(&self) -> u64 {
-        let stop_ns = if let Gate::Sending { stop_ns, .. } = self.gate { stop_ns } else { u64::MAX };
+        let stop_ns = if let SlicePart::Sending { stop_ns, .. } = self.gate { stop_ns } else { u64::MAX };
         self.next_start_ns().min(stop_ns)
     }
 
@@ -446,7 +447,7 @@ impl Worker {
     /// The rest cannot be sent if no connection has been open for the connect timeout, or if no open
     /// connection has taken a request for twice that time.
     pub(crate) fn is_window_over(&self, now_ns: u64) -> bool {
-        let Gate::Sending { stop_ns, .. } = self.gate else { return true };
+        let SlicePart::Sending { stop_ns, .. } = self.gate else { return true };
         let all_ended = self.allowance == Some(0) && self.in_flight == 0;
         let some_left = self.allowance.is_some_and(|left| left > 0);
         now_ns >= stop_ns || all_ended || some_left && self.is_hopeless(now_ns)
@@ -469,20 +470,20 @@ impl Worker {
     /// are still to be sent, have `limit_ns` to end. Requests far behind their time are no longer sent.
     pub(crate) fn stop_sending(&mut self, now_ns: u64, limit_ns: u64) -> u64 {
         let (started_ns, stopped_ns) = match self.gate {
-            Gate::Sending { started_ns, stop_ns } => (started_ns, now_ns.min(stop_ns)),
+            SlicePart::Sending { started_ns, stop_ns } => (started_ns, now_ns.min(stop_ns)),
             _ => (now_ns, now_ns),
         };
         let until_ns = stopped_ns.saturating_add(limit_ns);
-        self.gate = Gate::Draining { stopped_ns, until_ns, sends: true };
+        self.gate = SlicePart::Draining { stopped_ns, until_ns, sends: true };
         let behind_ns = self.next_arrival_ns().map_or(0, |due_ns| stopped_ns - due_ns);
         let most_ns = ((stopped_ns - started_ns) / BEHIND_WINDOWS).max(BEHIND_MAX_NS);
-        self.gate = Gate::Draining { stopped_ns, until_ns, sends: behind_ns <= most_ns };
+        self.gate = SlicePart::Draining { stopped_ns, until_ns, sends: behind_ns <= most_ns };
         stopped_ns
     }
 
     /// Shortens the drain to at most `limit_ns` from now.
     pub(crate) fn hurry(&mut self, now_ns: u64, limit_ns: u64) {
-        if let Gate::Draining { until_ns, .. } = &mut self.gate {
+        if let SlicePart::Draining { until_ns, .. } = &mut self.gate {
             *until_ns = (*until_ns).min(now_ns.saturating_add(limit_ns));
         }
     }
@@ -492,7 +493,7 @@ impl Worker {
     pub(crate) fn is_drained(&self, now_ns: u64) -> bool {
         let done = || self.in_flight == 0 && (!self.is_behind() || self.is_hopeless(now_ns));
         match self.gate {
-            Gate::Draining { until_ns, .. } => now_ns >= until_ns || done(),
+            SlicePart::Draining { until_ns, .. } => now_ns >= until_ns || done(),
             _ => true,
         }
     }
@@ -537,8 +538,8 @@ impl Worker {
             close(index);
         }
         self.leave_unsent(now_ns);
-        self.gate = Gate::Shut;
-        let fresh = Tally::new(self.settings.contracts.len(), self.schedule.is_some());
+        self.gate = SlicePart::Shut;
+        let fresh = ThreadTally::new(self.settings.contracts.len(), self.schedule.is_some());
         let tally = std::mem::replace(&mut self.tally, fresh);
         debug_assert_eq!(self.in_flight, 0);
         let time = (now_ns, &mut *self.usual_ns);

@@ -92,7 +92,7 @@ fn read(path: impl AsRef<Path>) -> String {
 
 /// The counters of a machine at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Look {
+pub struct MachineCounters {
     /// Nanoseconds on CLOCK_MONOTONIC.
     at_ns: u64,
     all: CpuTicks,
@@ -107,22 +107,22 @@ pub struct Look {
     ours_ns: (u64, u64),
 }
 
-impl Look {
+impl MachineCounters {
     /// Reads the counters now. `cpus` are the processors of Proofload and the services. `helpers_ns` returns
     /// the CPU time of Proofload's helper processes.
-    pub fn now(cpus: &[usize], quota_files: &[PathBuf], helpers_ns: impl Fn() -> u64) -> Look {
+    pub fn now(cpus: &[usize], quota_files: &[PathBuf], helpers_ns: impl Fn() -> u64) -> MachineCounters {
         let ours_ns = || clock::process_cpu_ns() + helpers_ns();
         let (at_ns, first) = (clock::monotonic_ns(), ours_ns());
         let texts = CounterTexts::read(quota_files);
-        Look { ours_ns: (first, ours_ns()), ..Look::of(&texts, cpus, at_ns, 0) }
+        MachineCounters { ours_ns: (first, ours_ns()), ..MachineCounters::of(&texts, cpus, at_ns, 0) }
     }
 
     /// From texts, with the CPU time of Proofload itself at that moment.
-    pub fn of(texts: &CounterTexts, cpus: &[usize], at_ns: u64, ours_ns: u64) -> Look {
+    pub fn of(texts: &CounterTexts, cpus: &[usize], at_ns: u64, ours_ns: u64) -> MachineCounters {
         let all = CpuTicks::parse(&texts.stat, "cpu").unwrap_or_default();
         let of_each = cpus.iter().filter_map(|cpu| CpuTicks::parse(&texts.stat, &format!("cpu{cpu}")));
         let tasks = if cpus.is_empty() { all.tasks() } else { of_each.map(CpuTicks::tasks).sum() };
-        Look {
+        MachineCounters {
             at_ns,
             all,
             busy_ns: ticks_to_ns(tasks),
@@ -135,7 +135,7 @@ impl Look {
 
     /// The use from this moment to `later`, in which the services of this run used `services_ns` of CPU time.
     /// The caller adds what does not concern the whole machine.
-    pub fn until(&self, later: &Look, services_ns: u64) -> MachineUse {
+    pub fn until(&self, later: &MachineCounters, services_ns: u64) -> MachineUse {
         // Our time is taken over the longest period, so that our use while reading is not counted as that of
         // other processes.
         let ours_ns = later.ours_ns.1.saturating_sub(self.ours_ns.0) + services_ns;

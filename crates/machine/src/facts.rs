@@ -15,7 +15,7 @@ use crate::groups::{counted, counting, hierarchies, throttled_ns};
 use crate::process::{field, parse_list};
 use crate::sockets::parse_ports;
 use crate::texts::Texts;
-use crate::watch::Watched;
+use crate::watch::MachineWatched;
 
 /// All facts about a machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -31,16 +31,16 @@ pub struct Facts {
     /// Limits on descriptors, connections and ports.
     pub limits: Limits,
     /// Privileges of this process.
-    pub rights: Rights,
+    pub rights: ProcessRights,
     /// Results of trying features of the kernel.
-    pub asked: Asked,
+    pub asked: Probed,
     /// Activity while the machine was watched. `None` if it was not watched.
-    pub watched: Option<Watched>,
+    pub watched: Option<MachineWatched>,
 }
 
 /// Facts that are in no file and come from trying a feature. `None` means not tried.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Asked {
+pub struct Probed {
     /// io_uring, for the load engine.
     pub io_uring: Option<Granted>,
     /// A link between network namespaces, for `load.network`.
@@ -87,7 +87,7 @@ impl Facts {
             host: Host::of(texts),
             memory: Memory::of(texts),
             limits: Limits::of(texts),
-            rights: Rights::of(texts),
+            rights: ProcessRights::of(texts),
             ..Facts::default()
         }
     }
@@ -123,7 +123,7 @@ pub struct Processors {
     /// Physical cores among the allowed ones: processors that share a core are counted once.
     pub cores: Option<usize>,
     /// The control group of this process, as far as it concerns CPU time and memory.
-    pub group: Group,
+    pub group: ProcessGroup,
 }
 
 impl Processors {
@@ -144,7 +144,7 @@ impl Processors {
             online: count(online).or(count(listed)),
             allowed: count(allowed.len()),
             cores: cores.and_then(|sets| count(sets.len())),
-            group: Group::of(texts),
+            group: ProcessGroup::of(texts),
         }
     }
 }
@@ -154,7 +154,7 @@ const UNLIMITED_BYTES: u64 = 1 << 60;
 
 /// Limits of the control groups of this process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Group {
+pub struct ProcessGroup {
     /// The tightest CPU quota of this group and its ancestors, as far as they are visible.
     pub quota: Option<Quota>,
     /// The tightest memory limit, in bytes.
@@ -178,14 +178,14 @@ pub struct Quota {
     pub file: String,
 }
 
-impl Group {
-    fn of(texts: &Texts) -> Group {
+impl ProcessGroup {
+    fn of(texts: &Texts) -> ProcessGroup {
         let text = |path: &str| texts.get(path).unwrap_or_default();
         let (mounts, groups) = (text("/proc/self/mountinfo"), text("/proc/self/cgroup"));
         let folders = hierarchies(&mounts).into_iter().flat_map(|hierarchy| hierarchy.folders(&groups));
         let folders: Vec<String> = folders.map(|folder| folder.display().to_string()).collect();
         let quotas = folders.iter().filter_map(|folder| quota(texts, folder));
-        Group {
+        ProcessGroup {
             quota: quotas.min_by(|one, other| one.processors.total_cmp(&other.processors)),
             memory_max_bytes: folders.iter().filter_map(|folder| memory_max(texts, folder)).min(),
             accounts: counting(&mounts, &groups).first().map(|group| group.folder.display().to_string()),
@@ -485,7 +485,7 @@ fn files(texts: &Texts) -> Option<(u64, u64)> {
 
 /// Privileges, and the settings that restrict them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Rights {
+pub struct ProcessRights {
     /// Whether this process is root.
     pub root: Option<bool>,
     /// Whether it has CAP_PERFMON or CAP_SYS_ADMIN, which has no effect outside of the initial user
@@ -504,14 +504,14 @@ pub struct Rights {
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_PERFMON: u64 = 1 << 38;
 
-impl Rights {
+impl ProcessRights {
     /// Parses the rights from these texts.
-    pub fn of(texts: &Texts) -> Rights {
+    pub fn of(texts: &Texts) -> ProcessRights {
         let status = |name: &str| texts.field("/proc/self/status", name);
         let user = |ids: String| Some(ids.split_ascii_whitespace().nth(1)? == "0");
         let perfmon =
             |set: String| Some(u64::from_str_radix(&set, 16).ok()? & (CAP_PERFMON | CAP_SYS_ADMIN) != 0);
-        Rights {
+        ProcessRights {
             root: status("Uid").and_then(user),
             perfmon: status("CapEff").and_then(perfmon),
             perf_event_paranoid: texts.number("/proc/sys/kernel/perf_event_paranoid"),

@@ -174,7 +174,7 @@ fn set(command: &mut Command, index: usize, (name, value): (&[u8], &[u8])) {
 }
 
 /// A setting as listed by git.
-struct Listed<'a> {
+struct GitSetting<'a> {
     /// Whether it comes from the repository itself.
     is_own: bool,
     name: &'a [u8],
@@ -182,14 +182,14 @@ struct Listed<'a> {
 }
 
 /// Parses repeated `local NUL name LF value NUL`. A setting without a value has no line feed.
-fn entries(listed: &[u8]) -> Vec<Listed<'_>> {
+fn entries(listed: &[u8]) -> Vec<GitSetting<'_>> {
     let mut parts = listed.split(|byte| *byte == 0);
     let mut entries = Vec::new();
     while let (Some(scope), Some(entry)) = (parts.next(), parts.next()) {
         let end = entry.iter().position(|byte| *byte == b'\n').unwrap_or(entry.len());
         let value = entry.get(end + 1..).unwrap_or_default();
         let is_own = matches!(scope, b"local" | b"worktree");
-        entries.push(Listed { is_own, name: &entry[..end], value });
+        entries.push(GitSetting { is_own, name: &entry[..end], value });
     }
     entries
 }
@@ -211,7 +211,7 @@ fn overrides(listed: &[u8], filters: Filters) -> Vec<(Vec<u8>, Vec<u8>)> {
     let names_program = |name: &[u8]| is_word(name) && !includes(name);
     let mut names: BTreeSet<Vec<u8>> = BTreeSet::new();
     let mut drivers: BTreeSet<&[u8]> = BTreeSet::new();
-    for Listed { name, .. } in entries.iter().filter(|entry| entry.is_own && names_program(entry.name)) {
+    for GitSetting { name, .. } in entries.iter().filter(|entry| entry.is_own && names_program(entry.name)) {
         names.insert(name.to_vec());
         if name.starts_with(b"filter.") {
             drivers.insert(split(name).0);

@@ -18,12 +18,12 @@ use limits::{accept_queue, accounts, conntrack, io_uring, link, open_files, port
 pub type Hazard = Finding<&'static str>;
 
 /// The grade, the evidence and the remedy. `None` if the facts are unknown.
-type Told = Option<(Grade, Evidence, Remedy)>;
+type HazardResult = Option<(Grade, Evidence, Remedy)>;
 
-type Look = fn(&Facts) -> Told;
+type HazardCheck = fn(&Facts) -> HazardResult;
 
 /// All checks, in the order in which hazards of one grade are reported.
-const ALL: [(&str, Look); 30] = [
+const ALL: [(&str, HazardCheck); 30] = [
     ("processors", processors),
     ("quota", quota),
     ("siblings", siblings),
@@ -58,7 +58,7 @@ const ALL: [(&str, Look); 30] = [
 
 /// All hazards, most severe first.
 pub fn all(facts: &Facts) -> Vec<Hazard> {
-    let of = |(name, look): &(&'static str, Look)| {
+    let of = |(name, look): &(&'static str, HazardCheck)| {
         look(facts).map(|(grade, evidence, remedy)| Hazard::new(*name, grade, evidence, remedy))
     };
     let mut hazards: Vec<Hazard> = ALL.iter().filter_map(of).collect();
@@ -67,12 +67,12 @@ pub fn all(facts: &Facts) -> Vec<Hazard> {
 }
 
 /// Creates a result. A remedy is included only if there is something to fix.
-fn told(grade: Grade, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Told {
+fn told(grade: Grade, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> HazardResult {
     let remedy = if grade == Fine { "".into() } else { remedy.into() };
     Some((grade, evidence.into(), remedy))
 }
 
-fn fine(evidence: impl Into<Evidence>) -> Told {
+fn fine(evidence: impl Into<Evidence>) -> HazardResult {
     told(Fine, evidence, "")
 }
 
@@ -105,7 +105,7 @@ const APART: f64 = 2.0;
 const CORES_APART: usize = 3;
 
 /// Whether there are enough processors for a generator and services without competition.
-fn processors(facts: &Facts) -> Told {
+fn processors(facts: &Facts) -> HazardResult {
     let seen = &facts.processors;
     let all = seen.allowed.or(seen.online)? as f64;
     let usable = seen.group.quota.as_ref().map_or(all, |quota| quota.processors.min(all));
@@ -125,7 +125,7 @@ fn processors(facts: &Facts) -> Told {
 }
 
 /// A CPU quota: a group that has used it up stops for the rest of the period.
-fn quota(facts: &Facts) -> Told {
+fn quota(facts: &Facts) -> HazardResult {
     let Some(quota) = &facts.processors.group.quota else {
         // A missing quota is known only if the processors were read.
         return facts.processors.allowed.and_then(|_| fine("none on CPU time"));
@@ -142,7 +142,7 @@ fn quota(facts: &Facts) -> Told {
 }
 
 /// Threads of one core that work for both sides.
-fn siblings(facts: &Facts) -> Told {
+fn siblings(facts: &Facts) -> HazardResult {
     let (cores, allowed) = (facts.processors.cores?, facts.processors.allowed?);
     let processors = many(allowed as u64, "processor");
     if cores >= allowed {
@@ -163,7 +163,7 @@ fn siblings(facts: &Facts) -> Told {
     told(Note, evidence, if cores == 1 { alone.into() } else { off() })
 }
 
-fn governor(facts: &Facts) -> Told {
+fn governor(facts: &Facts) -> HazardResult {
     let seen = &facts.frequency;
     if seen.governors.is_empty() {
         let host = facts.host.hypervisor.as_ref()?;
@@ -183,7 +183,7 @@ fn governor(facts: &Facts) -> Told {
 }
 
 /// Frequencies that hold only while the processor is cool and few cores work.
-fn turbo(facts: &Facts) -> Told {
+fn turbo(facts: &Facts) -> HazardResult {
     if !facts.frequency.turbo? {
         return fine("off");
     }
@@ -194,7 +194,7 @@ fn turbo(facts: &Facts) -> Told {
     told(Note, "on", by(remedy, format!("echo {off} > {file}")))
 }
 
-fn heat(facts: &Facts) -> Told {
+fn heat(facts: &Facts) -> HazardResult {
     let throttled = facts.frequency.throttled?;
     if throttled == 0 {
         return fine("no core was slowed since boot");
@@ -204,7 +204,7 @@ fn heat(facts: &Facts) -> Told {
     told(Note, format!("cores were slowed {} since boot", many(throttled, "time")), remedy)
 }
 
-fn battery(facts: &Facts) -> Told {
+fn battery(facts: &Facts) -> HazardResult {
     match facts.frequency.on_battery? {
         false => fine("on mains"),
         true => told(Warning, "on battery", "processors are slowed to save it; plug it in"),
@@ -222,7 +222,7 @@ const SPIN_CV_KNOW: f64 = 0.02;
 /// Variation above which it is noise that affects a comparison.
 const SPIN_CV_BAD: f64 = 0.10;
 
-fn others(facts: &Facts) -> Told {
+fn others(facts: &Facts) -> HazardResult {
     let watched = facts.watched.as_ref()?;
     let named = watched.busiest.iter().map(|one| format!("{} ({}) {}", one.name, one.pid, share(one.share)));
     let named = named.collect::<Vec<_>>().join(", ");
@@ -242,7 +242,7 @@ fn others(facts: &Facts) -> Told {
     told(grade, evidence, remedy)
 }
 
-fn spin(facts: &Facts) -> Told {
+fn spin(facts: &Facts) -> HazardResult {
     let spin = facts.watched.as_ref()?.spin?;
     let evidence = evidence!("the same work {pieces} times: {median} each, spread (CV) {cv}";
         pieces = Quantity::count(spin.pieces as u64), median = Quantity::us(spin.median_us), cv = Quantity::share(spin.cv));
@@ -262,7 +262,7 @@ const KERNEL_MIN: (u32, u32) = (5, 11);
 const CLOCKS_FAST: [&str; 4] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
 
 /// Time that the hypervisor gave to other guests.
-fn steal(facts: &Facts) -> Told {
+fn steal(facts: &Facts) -> HazardResult {
     let boot = facts.host.steal_share?;
     let watched = facts.watched.as_ref();
     let worst = watched.map_or(boot, |watched| watched.steal_share.max(boot));
@@ -280,7 +280,7 @@ fn steal(facts: &Facts) -> Told {
     told(above(worst, STEAL_KNOW, STEAL_BAD), evidence, remedy)
 }
 
-fn hypervisor(facts: &Facts) -> Told {
+fn hypervisor(facts: &Facts) -> HazardResult {
     let Some(name) = &facts.host.hypervisor else {
         // A kernel that reports nothing at all is not bare metal.
         return facts.processors.model.as_ref().and_then(|_| fine("none: bare metal"));
@@ -290,7 +290,7 @@ fn hypervisor(facts: &Facts) -> Told {
     told(Note, format!("a virtual machine ({name})"), remedy)
 }
 
-fn container(facts: &Facts) -> Told {
+fn container(facts: &Facts) -> HazardResult {
     let Some(kind) = &facts.host.container else {
         return facts.host.kernel.as_ref().and_then(|_| fine("none to be seen"));
     };
@@ -298,7 +298,7 @@ fn container(facts: &Facts) -> Told {
     told(Note, format!("inside of one ({kind})"), remedy)
 }
 
-fn clock(facts: &Facts) -> Told {
+fn clock(facts: &Facts) -> HazardResult {
     let clock = facts.host.clock.as_deref()?;
     if CLOCKS_FAST.contains(&clock) {
         return fine(format!("{clock}, read without a system call"));
@@ -323,7 +323,7 @@ fn clock(facts: &Facts) -> Told {
 }
 
 /// Several NUMA nodes, one of which is local.
-fn numa(facts: &Facts) -> Told {
+fn numa(facts: &Facts) -> HazardResult {
     let nodes = facts.host.nodes?;
     if nodes < 2 {
         return fine("one node of memory");
@@ -338,7 +338,7 @@ fn numa(facts: &Facts) -> Told {
 }
 
 /// Address space randomisation, over which blocks of fresh processes average.
-fn address_layout(facts: &Facts) -> Told {
+fn address_layout(facts: &Facts) -> HazardResult {
     if facts.host.address_layout? > 0 {
         return fine("random: blocks of fresh processes average over it");
     }
@@ -348,7 +348,7 @@ fn address_layout(facts: &Facts) -> Told {
     told(Note, evidence, by(remedy, "sysctl -w kernel.randomize_va_space=2"))
 }
 
-fn kernel(facts: &Facts) -> Told {
+fn kernel(facts: &Facts) -> HazardResult {
     let release = facts.host.kernel.as_deref()?;
     let mut numbers = release.split(|char: char| !char.is_ascii_digit()).map(str::parse::<u32>);
     let version = (numbers.next()?.ok()?, numbers.next()?.ok()?);
@@ -360,7 +360,7 @@ fn kernel(facts: &Facts) -> Told {
 
 /// Mitigations of processor vulnerabilities. Only a remark, because they should stay on if the service will
 /// run with them.
-fn mitigations(facts: &Facts) -> Told {
+fn mitigations(facts: &Facts) -> HazardResult {
     let flaws = &facts.host.flaws;
     let all = Some(flaws.len()).filter(|all| *all > 0)?;
     // Each of them costs.
@@ -389,7 +389,7 @@ fn bytes(bytes: u64) -> Quantity {
     Quantity::bytes(bytes as f64)
 }
 
-fn memory(facts: &Facts) -> Told {
+fn memory(facts: &Facts) -> HazardResult {
     let available = facts.memory.available_bytes?;
     let limit = facts.processors.group.memory_max_bytes;
     let limit = limit.filter(|limit| facts.memory.total_bytes.is_none_or(|total| *limit < total));
@@ -407,7 +407,7 @@ fn memory(facts: &Facts) -> Told {
 }
 
 /// Swapped pages are read back in the middle of a request.
-fn swap(facts: &Facts) -> Told {
+fn swap(facts: &Facts) -> HazardResult {
     let (room, used) = (facts.memory.swap_bytes?, facts.memory.swapped_bytes?);
     if room == 0 {
         return fine("none");
@@ -421,7 +421,7 @@ fn swap(facts: &Facts) -> Told {
 }
 
 /// Huge pages that the kernel assembles in the background.
-fn huge_pages(facts: &Facts) -> Told {
+fn huge_pages(facts: &Facts) -> HazardResult {
     let mode = facts.memory.huge_pages.as_deref()?;
     let remedy = "whether a heap gets them depends on how memory lies at its start, so equal processes differ in memory and speed; \
                   leave them to programs that ask";
@@ -430,7 +430,7 @@ fn huge_pages(facts: &Facts) -> Told {
     told(grade, format!("transparent huge pages: {mode}"), remedy)
 }
 
-fn storage(facts: &Facts) -> Told {
+fn storage(facts: &Facts) -> HazardResult {
     let storage = facts.asked.storage.as_ref()?;
     let evidence =
         evidence!("{free} free where records go ({})", storage.folder; free = bytes(storage.free_bytes));

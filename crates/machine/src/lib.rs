@@ -25,10 +25,10 @@ pub mod sockets;
 mod texts;
 mod watch;
 
-pub use counters::{CounterTexts, CpuTicks, Look, TcpCounters};
+pub use counters::{CounterTexts, CpuTicks, MachineCounters, TcpCounters};
 pub use facts::{
-    Asked, Conntrack, Facts, Frequency, Granted, Group, Host, Limits, Memory, Processors, Quota, Rights,
-    Storage,
+    Conntrack, Facts, Frequency, Granted, Host, Limits, Memory, Probed, ProcessGroup, ProcessRights,
+    Processors, Quota, Storage,
 };
 pub use files::{private_folder, temporary_folder, write_whole};
 pub use git::{ELSEWHERE, Filters, GIT_DIFF, commit_of, git};
@@ -37,4 +37,4 @@ pub use programs::{
     CI_VARIABLES, answer_of, command, ended_within, is_ci_variable, output_of, run, run_keeping, version_of,
 };
 pub use texts::Texts;
-pub use watch::{Busy, Spin, Watched, watch};
+pub use watch::{Busy, MachineWatched, Spin, watch};

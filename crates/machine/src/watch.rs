@@ -32,7 +32,7 @@ const NAMED_MIN: f64 = 0.015;
 
 /// The result of watching.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Watched {
+pub struct MachineWatched {
     /// Duration in seconds.
     pub seconds: f64,
     /// Share of all CPU time that the hypervisor gave to other guests meanwhile, 0 to 1.
@@ -68,7 +68,7 @@ pub struct Spin {
 }
 
 /// The machine at one moment.
-struct Reading {
+struct MachineReading {
     times: CpuTicks,
     processors: u64,
     /// Names, and ticks used so far.
@@ -76,28 +76,28 @@ struct Reading {
 }
 
 /// Watches this machine for two seconds.
-pub fn watch() -> Watched {
+pub fn watch() -> MachineWatched {
     let begin = Instant::now();
-    let take = || Reading::of(&fs::read_to_string("/proc/stat").unwrap_or_default(), everyone());
+    let take = || MachineReading::of(&fs::read_to_string("/proc/stat").unwrap_or_default(), everyone());
     let before = take();
     thread::sleep(QUIET);
     let after = take();
     let spin = Spin::of(&spin(WORK));
     let end = CpuTicks::read().unwrap_or_default();
-    Watched {
+    MachineWatched {
         seconds: begin.elapsed().as_secs_f64(),
         steal_share: end.since(before.times).steal_share(),
         spin,
-        ..Watched::between(&before, &after, std::process::id())
+        ..MachineWatched::between(&before, &after, std::process::id())
     }
 }
 
-impl Watched {
+impl MachineWatched {
     /// The CPU use of other processes between two readings. `own` is the process that watched.
-    fn between(before: &Reading, after: &Reading, own: u32) -> Watched {
+    fn between(before: &MachineReading, after: &MachineReading, own: u32) -> MachineWatched {
         let passed = after.times.since(before.times);
         if passed.total() == 0 || after.processors == 0 {
-            return Watched::default();
+            return MachineWatched::default();
         }
         // For one processor, so the length of a tick need not be known.
         let ticks = passed.total() as f64 / after.processors as f64;
@@ -116,22 +116,22 @@ impl Watched {
         busiest.truncate(BUSIEST_MAX);
         // Counted by the kernel instead of summed up, because most processes are not visible in a container.
         let busy = passed.busy().saturating_sub(own_ticks);
-        Watched {
+        MachineWatched {
             steal_share: passed.steal_share(),
             others: busy as f64 / ticks,
             busiest,
-            ..Watched::default()
+            ..MachineWatched::default()
         }
     }
 }
 
-impl Reading {
+impl MachineReading {
     /// Parses the text of `/proc/stat`.
-    fn of(stat: &str, processes: impl IntoIterator<Item = Stat>) -> Reading {
+    fn of(stat: &str, processes: impl IntoIterator<Item = Stat>) -> MachineReading {
         // Names are chosen by the processes and go to a terminal.
         let name = |name: String| model::text::line(&name);
         let processes = processes.into_iter().map(|stat| (stat.id, (name(stat.name), stat.cpu_ticks)));
-        Reading {
+        MachineReading {
             times: CpuTicks::parse(stat, "cpu").unwrap_or_default(),
             processors: stat.lines().skip(1).take_while(|line| line.starts_with("cpu")).count() as u64,
             processes: processes.collect(),
@@ -178,19 +178,19 @@ mod tests {
         };
         let (odd, own, gone) =
             (process(20, "a) b(", 50, 9), process(30, "proofload", 10, 8), process(40, "old", 900, 7));
-        let before = Reading::of(&stat(1000, 500, 0), [odd, own, gone]);
+        let before = MachineReading::of(&stat(1000, 500, 0), [odd, own, gone]);
         // 200 ticks of two processors: 100 are a second.
         let (odd, own) = (process(20, "a) b(", 90, 9), process(30, "proofload", 30, 8));
         // A later process with the same PID has its own count.
         let (later, idle) = (process(40, "ne\x1bw", 12, 99), process(41, "idle", 1, 98));
-        let after = Reading::of(&stat(1100, 590, 10), [odd, own, later, idle]);
-        let seen = Watched::between(&before, &after, 30);
+        let after = MachineReading::of(&stat(1100, 590, 10), [odd, own, later, idle]);
+        let seen = MachineWatched::between(&before, &after, 30);
         let named: Vec<(&str, f64)> =
             seen.busiest.iter().map(|busy| (busy.name.as_str(), busy.share)).collect();
         assert_eq!(named, [("a) b(", 0.4), ("ne\u{fffd}w", 0.12)]);
         // 90 ticks of work, of which 20 were the watcher's own.
         assert_eq!((seen.others, seen.steal_share), (0.7, 0.05));
-        assert_eq!(Watched::between(&before, &before, 30), Watched::default());
+        assert_eq!(MachineWatched::between(&before, &before, 30), MachineWatched::default());
     }
 
     #[test]

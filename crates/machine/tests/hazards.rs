@@ -2,7 +2,7 @@
 //! and nowhere else.
 
 use model::Grade;
-use proofload_machine::{Asked, Facts, Granted, Hazard, Spin, Storage, Texts, Watched, hazards};
+use proofload_machine::{Facts, Granted, Hazard, MachineWatched, Probed, Spin, Storage, Texts, hazards};
 
 const BARE_METAL: &str = include_str!("kept/bare-metal.txt");
 const VIRTUAL: &str = include_str!("kept/virtual.txt");
@@ -15,14 +15,14 @@ const CLOCK: &str = "/sys/devices/system/clocksource/clocksource0/current_clocks
 /// Facts that come from watching and trying, all good.
 fn sound(texts: &Texts) -> Facts {
     let mut facts = Facts::of(texts);
-    facts.watched = Some(Watched {
+    facts.watched = Some(MachineWatched {
         seconds: 1.8,
         steal_share: 0.0,
         others: 0.01,
         busiest: vec![],
         spin: Some(Spin { pieces: 300, median_us: 2100.0, cv: 0.004 }),
     });
-    facts.asked = Asked {
+    facts.asked = Probed {
         io_uring: Some(Granted { granted: true, reason: None }),
         link: Some(Granted { granted: true, reason: None }),
         stacks: Some(Granted { granted: true, reason: None }),
@@ -149,7 +149,7 @@ fn each_hazard_of_a_file_is_told_where_it_is_and_not_just_below() {
 fn each_hazard_that_was_watched_or_asked_for_is_told_where_it_is_and_not_just_below() {
     use Grade::{Fine, Note, Warning};
     type Change = fn(&mut Facts);
-    fn watched(facts: &mut Facts) -> &mut Watched {
+    fn watched(facts: &mut Facts) -> &mut MachineWatched {
         facts.watched.get_or_insert_default()
     }
     fn spread(facts: &mut Facts, cv: f64) {

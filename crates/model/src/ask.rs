@@ -26,7 +26,7 @@ const PERCENT_MAX: f64 = 1000.0;
 /// A requested rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum RateLevel {
     /// Requests per second.
     PerSecond(f64),
     /// Percentage of the capacity, which is measured first.
@@ -38,41 +38,41 @@ pub enum Level {
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
     /// Constant rate.
-    At(Level),
+    At(RateLevel),
     /// Ramp from the first rate at the start of the slice to the second at its end.
-    Ramp(Level, Level),
+    Ramp(RateLevel, RateLevel),
 }
 
 /// The rates of all slices, at least one. A ramp is the only entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rates(Vec<Ask>);
 
-impl Level {
+impl RateLevel {
     /// Converts to requests per second.
     fn per_s(self, capacity_per_s: f64) -> f64 {
         match self {
-            Level::PerSecond(per_s) => per_s,
-            Level::Percent(percent) => percent / 100.0 * capacity_per_s,
+            RateLevel::PerSecond(per_s) => per_s,
+            RateLevel::Percent(percent) => percent / 100.0 * capacity_per_s,
         }
     }
 
     /// The requested share of capacity, 1 for all of it. `None` if a rate was requested.
     pub fn share(self) -> Option<f64> {
         match self {
-            Level::PerSecond(_) => None,
-            Level::Percent(percent) => Some(percent / 100.0),
+            RateLevel::PerSecond(_) => None,
+            RateLevel::Percent(percent) => Some(percent / 100.0),
         }
     }
 
     fn written(self) -> String {
         match self {
-            Level::PerSecond(per_s) => per_s.to_string(),
-            Level::Percent(percent) => format!("{percent}%"),
+            RateLevel::PerSecond(per_s) => per_s.to_string(),
+            RateLevel::Percent(percent) => format!("{percent}%"),
         }
     }
 
     fn number(self) -> f64 {
-        let (Level::PerSecond(number) | Level::Percent(number)) = self;
+        let (RateLevel::PerSecond(number) | RateLevel::Percent(number)) = self;
         number
     }
 }
@@ -166,7 +166,7 @@ fn step(text: &str) -> Result<Ask, String> {
     if level.number() > 0.0 { Ok(Ask::At(level)) } else { Err(format!("{text} is too little, above 0")) }
 }
 
-fn ramp(from: Level, to: Level) -> Result<Ask, String> {
+fn ramp(from: RateLevel, to: RateLevel) -> Result<Ask, String> {
     // Ends of different kinds with equal numbers are different rates, unless both are 0.
     if from == to || from.number() == 0.0 && to.number() == 0.0 {
         return Err(format!("a ramp needs two ends that differ, not {from} and {to}"));
@@ -174,7 +174,7 @@ fn ramp(from: Level, to: Level) -> Result<Ask, String> {
     Ok(Ask::Ramp(from, to))
 }
 
-fn level(text: &str) -> Result<Level, String> {
+fn level(text: &str) -> Result<RateLevel, String> {
     let text = text.trim();
     let (digits, percent) = text.strip_suffix('%').map_or((text, false), |digits| (digits.trim_end(), true));
     // Otherwise the third dot of `...` would be parsed as part of the second number.
@@ -185,21 +185,21 @@ fn level(text: &str) -> Result<Level, String> {
         (Some(number), true) if number > PERCENT_MAX => {
             Err(format!("{text} of saturation is too much, at most {PERCENT_MAX}%"))
         }
-        (Some(number), true) => Ok(Level::Percent(number)),
+        (Some(number), true) => Ok(RateLevel::Percent(number)),
         (Some(number), false) if number > RATE_MAX_PER_S => {
             Err(format!("{text} requests a second are too many, at most {}", count(RATE_MAX_PER_S as u64)))
         }
-        (Some(number), false) => Ok(Level::PerSecond(number)),
+        (Some(number), false) => Ok(RateLevel::PerSecond(number)),
     }
 }
 
-impl fmt::Display for Level {
+impl fmt::Display for RateLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             // A requested rate is exact, so all digits are shown.
-            Level::PerSecond(per_s) if per_s.fract() == 0.0 => write!(f, "{}/s", count(per_s as u64)),
-            Level::PerSecond(per_s) => f.write_str(&rate(per_s)),
-            Level::Percent(percent) => write!(f, "{percent} %"),
+            RateLevel::PerSecond(per_s) if per_s.fract() == 0.0 => write!(f, "{}/s", count(per_s as u64)),
+            RateLevel::PerSecond(per_s) => f.write_str(&rate(per_s)),
+            RateLevel::Percent(percent) => write!(f, "{percent} %"),
         }
     }
 }
@@ -219,9 +219,11 @@ mod tests {
 
     #[test]
     fn every_form_is_read_as_it_is_meant() {
-        let at = |numbers: &[f64]| numbers.iter().map(|&n| Ask::At(Level::PerSecond(n))).collect::<Vec<_>>();
-        let of = |percents: &[f64]| percents.iter().map(|&p| Ask::At(Level::Percent(p))).collect::<Vec<_>>();
-        let per_s = Level::PerSecond;
+        let at =
+            |numbers: &[f64]| numbers.iter().map(|&n| Ask::At(RateLevel::PerSecond(n))).collect::<Vec<_>>();
+        let of =
+            |percents: &[f64]| percents.iter().map(|&p| Ask::At(RateLevel::Percent(p))).collect::<Vec<_>>();
+        let per_s = RateLevel::PerSecond;
         for (text, asks) in [
             ("1000", at(&[1000.0])),
             ("0.5", at(&[0.5])),
@@ -232,7 +234,7 @@ mod tests {
             ("500,50%", [at(&[500.0]), of(&[50.0])].concat()),
             ("1000..5000", vec![Ask::Ramp(per_s(1000.0), per_s(5000.0))]),
             ("5000..0", vec![Ask::Ramp(per_s(5000.0), per_s(0.0))]),
-            ("10%..150%", vec![Ask::Ramp(Level::Percent(10.0), Level::Percent(150.0))]),
+            ("10%..150%", vec![Ask::Ramp(RateLevel::Percent(10.0), RateLevel::Percent(150.0))]),
         ] {
             let rates = Rates(asks);
             assert_eq!(text.parse().as_ref(), Ok(&rates), "{text}");
@@ -269,7 +271,7 @@ mod tests {
     #[test]
     fn a_share_is_of_the_capacity_and_a_rate_is_not() {
         let over = Duration::from_secs(10);
-        let (half, hundred) = (Level::Percent(50.0), Level::PerSecond(100.0));
+        let (half, hundred) = (RateLevel::Percent(50.0), RateLevel::PerSecond(100.0));
         assert_eq!(Ask::At(half).rate(3000.0, over), Rate::Constant(1500.0));
         assert_eq!(Ask::At(hundred).rate(3000.0, over), Rate::Constant(100.0));
         let ramp = Ask::Ramp(hundred, half);

@@ -8,7 +8,7 @@
 use Subject::{Client, Design, Lab, Machine, Network, Service, Treatment, Work};
 use serde::{Deserialize, Serialize};
 
-use crate::finding::Code;
+use crate::finding::FindingCode;
 use crate::finding::Grade::{self, Invalid, Note, Warning};
 
 /// Subject of a check, in reading order.
@@ -189,7 +189,7 @@ impl Check {
     }
 }
 
-impl Code for Check {
+impl FindingCode for Check {
     const OF_VARIANTS: bool = true;
 
     fn code(&self) -> &str {

@@ -4,7 +4,7 @@
 //! Renderers (text, Markdown, CSV) draw blocks and do not know their meaning. This module does not know
 //! output formats, widths or colours.
 
-use crate::finding::{Code, Finding, Grade};
+use crate::finding::{Finding, FindingCode, Grade};
 use crate::quantity::{self, NONE, Quantity};
 
 /// A report, from top to bottom.
@@ -15,51 +15,51 @@ pub struct Document {
     /// The answer in one sentence, if there is one. A pull request shows it first.
     pub headline: Option<String>,
     /// The body of the report.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<DocumentPart>,
 }
 
 /// A part of a document.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Block {
+pub enum DocumentPart {
     /// Title of the following blocks.
     Heading(Tone, String),
     /// One or more sentences.
     Paragraph(Tone, String),
     /// Answers to the questions of the report.
-    Answers(Vec<Answer>),
+    Answers(Vec<QuestionAnswer>),
     /// Answers as a list that begins with the verdict words. Each answer has exactly one verdict.
-    Verdicts(Vec<Answer>),
+    Verdicts(Vec<QuestionAnswer>),
     /// Rows of names and figures.
     Table(Table),
     /// Findings that qualify the answers, most severe first, and the command that explains them.
     Findings(Vec<Remark>, Option<String>),
     /// Named lines.
-    Lines(Vec<Line>),
+    Lines(Vec<NamedText>),
     /// Next steps for the user: sentences, or commands with their reason.
     Steps(Vec<String>),
     /// A title and blocks that a reader may skip.
-    Folded(String, Vec<Block>),
+    Folded(String, Vec<DocumentPart>),
 }
 
 impl Document {
     /// Creates a document without a headline. Empty blocks are left out.
-    pub fn new(title: impl Into<String>, blocks: impl IntoIterator<Item = Block>) -> Document {
+    pub fn new(title: impl Into<String>, blocks: impl IntoIterator<Item = DocumentPart>) -> Document {
         let blocks = blocks.into_iter().filter(|block| !block.is_empty()).collect();
         Document { title: title.into(), headline: None, blocks }
     }
 }
 
-impl Block {
+impl DocumentPart {
     /// Whether the block has no content.
     pub fn is_empty(&self) -> bool {
         match self {
-            Block::Heading(_, text) | Block::Paragraph(_, text) => text.is_empty(),
-            Block::Answers(answers) | Block::Verdicts(answers) => answers.is_empty(),
-            Block::Table(table) => table.rows.is_empty(),
-            Block::Findings(findings, _) => findings.is_empty(),
-            Block::Lines(lines) => lines.is_empty(),
-            Block::Steps(steps) => steps.is_empty(),
-            Block::Folded(_, blocks) => blocks.iter().all(Block::is_empty),
+            DocumentPart::Heading(_, text) | DocumentPart::Paragraph(_, text) => text.is_empty(),
+            DocumentPart::Answers(answers) | DocumentPart::Verdicts(answers) => answers.is_empty(),
+            DocumentPart::Table(table) => table.rows.is_empty(),
+            DocumentPart::Findings(findings, _) => findings.is_empty(),
+            DocumentPart::Lines(lines) => lines.is_empty(),
+            DocumentPart::Steps(steps) => steps.is_empty(),
+            DocumentPart::Folded(_, blocks) => blocks.iter().all(DocumentPart::is_empty),
         }
     }
 }
@@ -108,26 +108,31 @@ pub fn grade_word(grade: Grade) -> &'static str {
 
 /// Answer to one question.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct QuestionAnswer {
     /// Subject of the question: `production vs development`.
     pub subject: String,
     /// The verdicts, at least one.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<VerdictBlock>,
     /// Further observations.
     pub notes: Vec<String>,
 }
 
-impl Answer {
+impl QuestionAnswer {
     /// Creates an answer with one verdict and no notes.
-    pub fn new(subject: impl Into<String>, tone: Tone, word: &str, detail: impl Into<String>) -> Answer {
-        let verdict = Verdict { tone, word: word.to_owned(), detail: detail.into() };
-        Answer { subject: subject.into(), verdicts: vec![verdict], notes: Vec::new() }
+    pub fn new(
+        subject: impl Into<String>,
+        tone: Tone,
+        word: &str,
+        detail: impl Into<String>,
+    ) -> QuestionAnswer {
+        let verdict = VerdictBlock { tone, word: word.to_owned(), detail: detail.into() };
+        QuestionAnswer { subject: subject.into(), verdicts: vec![verdict], notes: Vec::new() }
     }
 }
 
 /// One verdict.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct VerdictBlock {
     /// Tone in which the verdict is shown.
     pub tone: Tone,
     /// The verdict in one word: `faster`.
@@ -153,7 +158,7 @@ pub struct Remark {
     pub command: Option<String>,
 }
 
-impl<C: Code> From<&Finding<C>> for Remark {
+impl<C: FindingCode> From<&Finding<C>> for Remark {
     fn from(finding: &Finding<C>) -> Remark {
         Remark {
             grade: finding.grade,
@@ -176,7 +181,7 @@ impl Remark {
 
 /// A named text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct NamedText {
     /// Name of the line.
     pub name: String,
     /// Tone of the name.
@@ -189,10 +194,16 @@ pub struct Line {
     pub command: Option<String>,
 }
 
-impl Line {
+impl NamedText {
     /// Creates a line with a name and a text.
-    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Line {
-        Line { name: name.into(), tone: Tone::Faint, text: text.into(), detail: String::new(), command: None }
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> NamedText {
+        NamedText {
+            name: name.into(),
+            tone: Tone::Faint,
+            text: text.into(),
+            detail: String::new(),
+            command: None,
+        }
     }
 }
 
@@ -204,7 +215,7 @@ pub struct Table {
     /// The columns.
     pub columns: Vec<Column>,
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TableRow>,
 }
 
 /// A column of a table.
@@ -213,7 +224,7 @@ pub struct Column {
     /// Text above the column.
     pub heading: String,
     /// How cells are shortened if space is short.
-    pub fit: Fit,
+    pub fit: ColumnFit,
     /// Priority for removal if not all columns fit. Columns with 0 are never removed. The greatest number
     /// goes first.
     pub spare: u8,
@@ -221,7 +232,7 @@ pub struct Column {
 
 /// How the cells of a column are shortened if space is short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
+pub enum ColumnFit {
     /// Figures: right-aligned and never cut.
     Figure,
     /// Text that is never cut.
@@ -241,11 +252,11 @@ pub enum Fit {
 impl Column {
     /// Creates a column of figures.
     pub fn figure(heading: impl Into<String>) -> Column {
-        Column { heading: heading.into(), fit: Fit::Figure, spare: 0 }
+        Column { heading: heading.into(), fit: ColumnFit::Figure, spare: 0 }
     }
 
     /// Creates a column of text.
-    pub fn text(heading: impl Into<String>, fit: Fit) -> Column {
+    pub fn text(heading: impl Into<String>, fit: ColumnFit) -> Column {
         Column { heading: heading.into(), fit, spare: 0 }
     }
 
@@ -255,15 +266,15 @@ impl Column {
     }
 }
 
-impl<T: Into<String>> From<(T, Fit)> for Column {
-    fn from((heading, fit): (T, Fit)) -> Column {
+impl<T: Into<String>> From<(T, ColumnFit)> for Column {
+    fn from((heading, fit): (T, ColumnFit)) -> Column {
         Column::text(heading, fit)
     }
 }
 
 /// A row of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Row {
+pub enum TableRow {
     /// One cell per column.
     Cells(Vec<Cell>),
     /// A remark across all columns.
@@ -325,23 +336,23 @@ impl Table {
     /// Creates a table of name columns followed by figure columns.
     pub fn of_figures<'a>(
         heading: impl Into<String>,
-        names: impl IntoIterator<Item = (&'a str, Fit)>,
+        names: impl IntoIterator<Item = (&'a str, ColumnFit)>,
         figures: impl IntoIterator<Item = &'a str>,
     ) -> Table {
-        let figures = figures.into_iter().map(|name| (name, Fit::Figure));
+        let figures = figures.into_iter().map(|name| (name, ColumnFit::Figure));
         Table::new(heading, names.into_iter().chain(figures))
     }
 
     /// Adds a row.
     pub fn push(&mut self, cells: Vec<Cell>) {
-        self.rows.push(Row::Cells(cells));
+        self.rows.push(TableRow::Cells(cells));
     }
 
     /// Iterates over the cells of all rows, without the remarks between them.
     pub fn cells(&self) -> impl Iterator<Item = &Vec<Cell>> {
         self.rows.iter().filter_map(|row| match row {
-            Row::Cells(cells) => Some(cells),
-            Row::Note(..) => None,
+            TableRow::Cells(cells) => Some(cells),
+            TableRow::Note(..) => None,
         })
     }
 

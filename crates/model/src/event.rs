@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Capture, ContentSeen, Generator, GeneratorLost, Slice};
+use crate::{Capture, ConnectedGenerator, ContentSeen, GeneratorLost, Slice};
 
 /// One event. Events are recorded and also sent to observers of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ use crate::{Capture, ContentSeen, Generator, GeneratorLost, Slice};
 pub enum Event {
     /// All load generators are connected. Sent before any other event, and again after a lost generator was
     /// reconnected. Never sent if load comes from the run's own process.
-    GeneratorsConnected(Vec<Generator>),
+    GeneratorsConnected(Vec<ConnectedGenerator>),
     /// A generator was lost. The measurement in progress is discarded.
     GeneratorLost(GeneratorLost),
     /// Data that services need is available. Sent before the first block.
@@ -111,7 +111,7 @@ pub struct TrialStarted {
     /// The service under load, if it was already deployed and not started by the run. `services` is then
     /// empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deployed: Option<Deployed>,
+    pub deployed: Option<DeployedSeen>,
 }
 
 impl TrialStarted {
@@ -162,7 +162,7 @@ pub struct ServiceStarted {
     pub port: u16,
     /// Actual listen address, if it differs from the given one and from the one found before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub found: Option<Found>,
+    pub found: Option<PortFound>,
     /// Further listening ports when the service became ready, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_ports: Vec<u16>,
@@ -183,7 +183,7 @@ pub struct ServiceStarted {
 
 /// Listen address of a service that does not listen on the given port or address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct PortFound {
     /// The given port, in the variable PORT and as {port}.
     pub given: u16,
     /// The actual listen address, if that differs too.
@@ -428,7 +428,7 @@ impl EndReason {
 
 /// An already deployed service, as it was when a trial began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Deployed {
+pub struct DeployedSeen {
     /// Name of the service in the experiment.
     pub service: String,
     /// Location: `kubernetes://NAMESPACE/SERVICE`, or a URL without its path.

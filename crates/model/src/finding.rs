@@ -40,7 +40,7 @@ impl Grade {
 }
 
 /// Identifies findings of one kind.
-pub trait Code {
+pub trait FindingCode {
     /// Whether the findings are about variants of a plan.
     const OF_VARIANTS: bool = false;
 
@@ -58,7 +58,7 @@ pub trait Code {
     }
 }
 
-impl Code for &'static str {
+impl FindingCode for &'static str {
     fn code(&self) -> &str {
         self
     }
@@ -264,7 +264,7 @@ impl Finding {
 /// A finding in its serialized form.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Finding")]
-struct Form {
+struct FindingForm {
     /// Section number in docs/validity.md, such as `V8`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     number: Option<Cow<'static, str>>,
@@ -287,10 +287,10 @@ struct Form {
     variants: Option<Vec<usize>>,
 }
 
-impl<C: Code> Serialize for Finding<C> {
+impl<C: FindingCode> Serialize for Finding<C> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Finding { check, grade, evidence, remedy, variants } = self;
-        let form = Form {
+        let form = FindingForm {
             number: check.section().map(Cow::Borrowed),
             check: check.code().to_owned(),
             grade: *grade,
@@ -307,8 +307,9 @@ impl<C: Code> Serialize for Finding<C> {
 impl<'de, C: Deserialize<'de>> Deserialize<'de> for Finding<C> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::{IntoDeserializer, value::StringDeserializer};
-        let Form { check, grade, evidence: sentence, figures, remedy: text, command, variants, .. } =
-            Form::deserialize(deserializer)?;
+        let FindingForm {
+            check, grade, evidence: sentence, figures, remedy: text, command, variants, ..
+        } = FindingForm::deserialize(deserializer)?;
         let code: StringDeserializer<D::Error> = check.into_deserializer();
         let (check, variants) = (C::deserialize(code)?, variants.unwrap_or_default());
         let (evidence, remedy) = (Evidence { sentence, figures }, Remedy { text, command });
@@ -318,10 +319,10 @@ impl<'de, C: Deserialize<'de>> Deserialize<'de> for Finding<C> {
 
 impl<C> JsonSchema for Finding<C> {
     fn schema_name() -> Cow<'static, str> {
-        Form::schema_name()
+        FindingForm::schema_name()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Form::json_schema(generator)
+        FindingForm::json_schema(generator)
     }
 }

@@ -228,7 +228,7 @@ impl Rate {
 /// Distribution of open-loop arrivals in time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Process {
+pub enum ArrivalProcess {
     /// Evenly spaced: one every 1 / rate, the first at the start of the window. If the rate changes, arrival
     /// k comes when the expected count reaches k.
     Constant,
@@ -238,12 +238,12 @@ pub enum Process {
     Poisson,
 }
 
-impl Process {
+impl ArrivalProcess {
     /// The name in flags and files.
     pub fn name(self) -> &'static str {
         match self {
-            Process::Constant => "constant",
-            Process::Poisson => "poisson",
+            ArrivalProcess::Constant => "constant",
+            ArrivalProcess::Poisson => "poisson",
         }
     }
 }
@@ -279,7 +279,7 @@ impl Until {
 
 /// The requested load of one slice, if nothing is compared. Slices may then differ.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct SliceRequest {
     /// Requested end of the slice.
     pub until: Until,
     /// Requested arrivals. `None` in closed loop.
@@ -294,7 +294,7 @@ pub struct AskedOpen {
     /// The resulting rate.
     pub rate: Rate,
     /// Distribution of the arrivals in time.
-    pub process: Process,
+    pub process: ArrivalProcess,
     /// Seed for random arrival times.
     pub seed: u64,
 }

@@ -31,7 +31,7 @@ impl Pacing {
 
 /// The kinds of run in which a metric has values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loop {
+pub enum MetricLoop {
     /// Closed loop only. In open loop the value is given.
     Closed,
     /// Open loop at a common rate only. In closed loop the value follows from the number of connections.
@@ -64,7 +64,7 @@ pub struct MetricRow {
     /// Word for a smaller value: `lower`, `shorter`.
     pub less: &'static str,
     /// The kinds of run in which the metric has values.
-    pub loops: Loop,
+    pub loops: MetricLoop,
     /// The quantile of the response time, 0.99 for p99. `None` if the metric is not a latency.
     pub quantile: Option<f64>,
     /// Whether the metric is computed from the service's processes, not from responses. It is then unknown
@@ -119,7 +119,7 @@ metrics! {
         worse: "slower",
         more: "higher",
         less: "lower",
-        loops: Loop::Closed,
+        loops: MetricLoop::Closed,
         quantile: None,
         of_processes: false,
         usual: true,
@@ -135,7 +135,7 @@ metrics! {
         worse: "more expensive",
         more: "higher",
         less: "lower",
-        loops: Loop::Either,
+        loops: MetricLoop::Either,
         quantile: None,
         of_processes: true,
         usual: true,
@@ -151,7 +151,7 @@ metrics! {
         worse: "more memory",
         more: "higher",
         less: "lower",
-        loops: Loop::Either,
+        loops: MetricLoop::Either,
         quantile: None,
         of_processes: true,
         usual: true,
@@ -167,7 +167,7 @@ metrics! {
         worse: "holds less",
         more: "higher",
         less: "lower",
-        loops: Loop::Search,
+        loops: MetricLoop::Search,
         quantile: None,
         of_processes: false,
         usual: true,
@@ -205,7 +205,7 @@ const fn response_time(title: &'static str, heading: &'static str, quantile: f64
         worse: "slower",
         more: "longer",
         less: "shorter",
-        loops: Loop::Open,
+        loops: MetricLoop::Open,
         quantile: Some(quantile),
         of_processes: false,
         usual: true,
@@ -231,10 +231,10 @@ impl Metric {
     /// Whether the metric has values in runs of this pacing.
     pub fn exists_in(self, pacing: Pacing) -> bool {
         match self.row().loops {
-            Loop::Closed => pacing == Pacing::Closed,
-            Loop::Open => pacing == Pacing::Open,
-            Loop::Search => pacing == Pacing::Search,
-            Loop::Either => true,
+            MetricLoop::Closed => pacing == Pacing::Closed,
+            MetricLoop::Open => pacing == Pacing::Open,
+            MetricLoop::Search => pacing == Pacing::Search,
+            MetricLoop::Either => true,
         }
     }
 

@@ -9,7 +9,7 @@ use std::ops::Not;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Asked, Counts, Windows};
+use crate::{Counts, SliceRequest, Windows};
 
 /// Purpose of a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -76,7 +76,7 @@ pub struct Slice {
     pub waits: bool,
     /// The requested load. `None` if the design is the same for all slices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    pub asked: Option<SliceRequest>,
     /// Request counts from the engine.
     #[serde(flatten)]
     pub counts: Counts,
@@ -202,7 +202,7 @@ pub struct ServiceUse {
 
 /// A connected load generator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Generator {
+pub struct ConnectedGenerator {
     /// Where it runs, such as `local 2`, `ssh://bench-1` or `kubernetes://bench/proofload-x7k2-3`.
     pub name: String,
     /// Host name of the machine.

@@ -9,24 +9,24 @@ use serde_json::Value as Schema;
 
 use crate::problem::{Problem, did_you_mean, listed};
 use crate::secret::{masked_words, quotable};
-use crate::text_form::{FORMS, Form, LimitText, TextForm};
-use crate::tree::{Entry, Node, Table, Value};
+use crate::text_form::{FORMS, LimitText, TextForm, TextRendering};
+use crate::tree::{TomlEntry, TomlNode, TomlTable, Value};
 
 /// Reports everything in `tree` that `schema` does not permit, and drops it from the tree.
-pub(crate) fn check(tree: &mut Node, schema: &Schema) -> Vec<Problem> {
-    let mut check = Check { root: schema, problems: Vec::new() };
+pub(crate) fn check(tree: &mut TomlNode, schema: &Schema) -> Vec<Problem> {
+    let mut check = SchemaCheck { root: schema, problems: Vec::new() };
     check.value(tree, schema, "");
     check.problems
 }
 
-struct Check<'a> {
+struct SchemaCheck<'a> {
     root: &'a Schema,
     problems: Vec<Problem>,
 }
 
-impl<'a> Check<'a> {
+impl<'a> SchemaCheck<'a> {
     /// Whether `node` may stay in the tree.
-    fn value(&mut self, node: &mut Node, wanted: &'a Schema, path: &str) -> bool {
+    fn value(&mut self, node: &mut TomlNode, wanted: &'a Schema, path: &str) -> bool {
         let (schema, form) = self.resolve(wanted);
         if let Some(branches) = schema["anyOf"].as_array() {
             return match branches.iter().find(|branch| fits(node, self.resolve(branch).0)) {
@@ -52,7 +52,7 @@ impl<'a> Check<'a> {
     }
 
     /// Follows references. Also returns the text form that the last reference names.
-    fn resolve(&self, mut schema: &'a Schema) -> (&'a Schema, Option<&'static Form>) {
+    fn resolve(&self, mut schema: &'a Schema) -> (&'a Schema, Option<&'static TextRendering>) {
         let mut form = None;
         while let Some(reference) = schema["$ref"].as_str() {
             let name = reference.trim_start_matches("#/$defs/");
@@ -62,7 +62,7 @@ impl<'a> Check<'a> {
         (schema, form)
     }
 
-    fn table(&mut self, table: &mut Table, schema: &'a Schema, path: &str) {
+    fn table(&mut self, table: &mut TomlTable, schema: &'a Schema, path: &str) {
         let properties = schema["properties"].as_object();
         let others = &schema["additionalProperties"];
         table.entries.retain_mut(|entry| {
@@ -78,7 +78,7 @@ impl<'a> Check<'a> {
         });
     }
 
-    fn items(&mut self, items: &mut Vec<Node>, schema: &'a Schema, path: &str) {
+    fn items(&mut self, items: &mut Vec<TomlNode>, schema: &'a Schema, path: &str) {
         let mut index = 0;
         items.retain_mut(|item| {
             let keep = self.value(item, &schema["items"], &format!("{path}[{index}]"));
@@ -89,7 +89,7 @@ impl<'a> Check<'a> {
 
     /// Checks required keys and minimum numbers of entries. Nothing is dropped because something else is
     /// missing.
-    fn count(&mut self, node: &Node, schema: &Schema, path: &str) {
+    fn count(&mut self, node: &TomlNode, schema: &Schema, path: &str) {
         let empty = match &node.value {
             Value::Array(items) => items.is_empty() && schema["minItems"].as_u64() > Some(0),
             Value::Table(table) => table.entries.is_empty() && schema["minProperties"].as_u64() > Some(0),
@@ -110,7 +110,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn choice(&mut self, node: &Node, choices: &[&str], path: &str) -> bool {
+    fn choice(&mut self, node: &TomlNode, choices: &[&str], path: &str) -> bool {
         let Value::String(word) = &node.value else { return true };
         if choices.contains(&word.as_str()) {
             return true;
@@ -123,7 +123,7 @@ impl<'a> Check<'a> {
         false
     }
 
-    fn form(&mut self, node: &Node, form: &Form, path: &str) -> bool {
+    fn form(&mut self, node: &TomlNode, form: &TextRendering, path: &str) -> bool {
         let Value::String(text) = &node.value else { return true };
         let Err(reason) = (form.check)(text) else { return true };
         let shown = clipped(text);
@@ -133,7 +133,7 @@ impl<'a> Check<'a> {
         false
     }
 
-    fn range(&mut self, node: &Node, schema: &Schema, path: &str) -> bool {
+    fn range(&mut self, node: &TomlNode, schema: &Schema, path: &str) -> bool {
         let (number, written) = match &node.value {
             Value::Integer(number, text) => (*number as f64, text.clone()),
             Value::Float(number, text) => (*number, text.clone()),
@@ -155,7 +155,7 @@ impl<'a> Check<'a> {
         false
     }
 
-    fn wrong_type(&mut self, node: &mut Node, schema: &'a Schema, path: &str) -> bool {
+    fn wrong_type(&mut self, node: &mut TomlNode, schema: &'a Schema, path: &str) -> bool {
         let wanted = self.wanted(schema);
         let subject = if path.is_empty() { "the file".to_owned() } else { format!("`{path}`") };
         let kind = match node.value {
@@ -170,15 +170,15 @@ impl<'a> Check<'a> {
         // name.
         let is_table = wanted.kinds == [TABLE];
         if is_table {
-            node.value = Value::Table(Table::default());
+            node.value = Value::Table(TomlTable::default());
         }
         is_table
     }
 
-    fn wanted(&self, schema: &'a Schema) -> Wanted {
+    fn wanted(&self, schema: &'a Schema) -> WantedShape {
         let (schema, form) = self.resolve(schema);
         if let Some(form) = form {
-            return Wanted { kinds: vec![form.wanted.to_owned()], form: Some(form), table: None };
+            return WantedShape { kinds: vec![form.wanted.to_owned()], form: Some(form), table: None };
         }
         let branches = schema["anyOf"].as_array().into_iter().flatten();
         let mut kinds: Vec<String> = branches.flat_map(|branch| self.wanted(branch).kinds).collect();
@@ -187,7 +187,7 @@ impl<'a> Check<'a> {
         kinds.dedup();
         let about = schema["description"].as_str().filter(|_| schema["type"] == "object");
         let table = about.map(|about| format!("it holds {}", first_sentence(about)));
-        Wanted { kinds, form: None, table }
+        WantedShape { kinds, form: None, table }
     }
 }
 
@@ -197,7 +197,7 @@ const HOST: (&str, &str) = (
     "services start on this machine: to measure one on another machine, run Proofload there, or give its `url`",
 );
 
-fn unknown_key(entry: &Entry, known: Option<&serde_json::Map<String, Schema>>, path: &str) -> Problem {
+fn unknown_key(entry: &TomlEntry, known: Option<&serde_json::Map<String, Schema>>, path: &str) -> Problem {
     let mut known: Vec<&str> = known.into_iter().flat_map(|keys| keys.keys()).map(String::as_str).collect();
     known.sort_unstable();
     let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
@@ -211,15 +211,15 @@ fn unknown_key(entry: &Entry, known: Option<&serde_json::Map<String, Schema>>, p
 }
 
 /// Values that a place in the file accepts.
-struct Wanted {
+struct WantedShape {
     /// Accepted kinds, for messages: "an integer", "a list".
     kinds: Vec<String>,
-    form: Option<&'static Form>,
+    form: Option<&'static TextRendering>,
     /// Description of the table, if it is one.
     table: Option<String>,
 }
 
-impl Wanted {
+impl WantedShape {
     /// "an integer or a list".
     fn text(&self) -> String {
         match self.kinds.as_slice() {
@@ -248,7 +248,7 @@ fn types(schema: &Schema) -> impl Iterator<Item = &str> {
     one.into_iter().chain(schema["type"].as_array().into_iter().flatten().filter_map(Schema::as_str))
 }
 
-fn fits(node: &Node, schema: &Schema) -> bool {
+fn fits(node: &TomlNode, schema: &Schema) -> bool {
     // A schema for a choice among words has no `type`.
     if choices(schema).is_some() {
         return matches!(node.value, Value::String(_));
@@ -258,7 +258,7 @@ fn fits(node: &Node, schema: &Schema) -> bool {
 }
 
 /// Names of a value's types in a schema.
-fn kinds(node: &Node) -> &'static [&'static str] {
+fn kinds(node: &TomlNode) -> &'static [&'static str] {
     match node.value {
         Value::String(_) => &["string"],
         Value::Integer(..) => &["integer", "number"],
@@ -322,7 +322,7 @@ fn kind_of_type(name: &str) -> &'static str {
 }
 
 /// The correct notation of the value, if it can be derived.
-fn type_hint(node: &Node, wanted: &Wanted) -> Option<String> {
+fn type_hint(node: &TomlNode, wanted: &WantedShape) -> Option<String> {
     let wants = |kind: &str| wanted.kinds.iter().any(|one| one == kind);
     let unit = wanted.form.and_then(|form| UNITS.iter().find(|(name, _)| *name == form.name));
     Some(match (&node.value, unit) {

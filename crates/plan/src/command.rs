@@ -10,7 +10,7 @@ use crate::check::{clipped, is_bare};
 use crate::file::Scalar;
 use crate::outside::found;
 use crate::placeholder::{Placeholder, placeholders};
-use crate::problem::{Site, Span};
+use crate::problem::{Site, TextSpan};
 use crate::secret::{Field, is_in_secret, secret_flags};
 use ::model::text::nearest;
 
@@ -19,7 +19,7 @@ const NAME_BYTES_MAX: usize = 40;
 
 /// Known placeholders, and the hint for an unknown one. `None` suppresses the report.
 #[derive(Clone, Copy)]
-pub(crate) struct Known<'k> {
+pub(crate) struct KnownPlaceholders<'k> {
     pub names: &'k [String],
     pub hint: &'k dyn Fn(&Site<'_>, &str) -> Option<String>,
 }
@@ -39,7 +39,7 @@ pub(crate) fn judge_command(
     site: &mut Site<'_>,
     path: &[&str],
     command: &[String],
-    known: Option<Known<'_>>,
+    known: Option<KnownPlaceholders<'_>>,
 ) {
     if command.first().is_some_and(String::is_empty) {
         let message = format!("`{}` has no program", path.join("."));
@@ -49,7 +49,12 @@ pub(crate) fn judge_command(
 }
 
 /// Checks a program's arguments. Without `known` their braces are literal.
-pub(crate) fn judge_words(site: &mut Site<'_>, path: &[&str], words: &[String], known: Option<Known<'_>>) {
+pub(crate) fn judge_words(
+    site: &mut Site<'_>,
+    path: &[&str],
+    words: &[String],
+    known: Option<KnownPlaceholders<'_>>,
+) {
     for (index, (text, flag)) in words.iter().zip(secret_flags(words)).enumerate() {
         let field = flag.as_deref().map_or(Field::Word, Field::Of);
         judge_text(site, (field, text), site.tree.item_place(path, index), known);
@@ -61,7 +66,7 @@ pub(crate) fn judge_env(
     site: &mut Site<'_>,
     path: &[&str],
     env: &BTreeMap<String, Scalar>,
-    known: Option<Known<'_>>,
+    known: Option<KnownPlaceholders<'_>>,
 ) {
     for (variable, value) in env {
         let at = [path, &[variable]].concat();
@@ -74,7 +79,12 @@ pub(crate) fn judge_env(
 }
 
 /// Checks an argument or a variable's value: a C string for the process, with our placeholders.
-fn judge_text(site: &mut Site<'_>, (field, text): (Field<'_>, &str), span: Span, known: Option<Known<'_>>) {
+fn judge_text(
+    site: &mut Site<'_>,
+    (field, text): (Field<'_>, &str),
+    span: TextSpan,
+    known: Option<KnownPlaceholders<'_>>,
+) {
     if text.contains('\0') {
         site.report(span.clone(), "a NUL character cannot be handed to a process", "contains NUL");
     }

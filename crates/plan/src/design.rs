@@ -5,16 +5,16 @@
 use std::time::Duration;
 
 use ::model::quantity::{self, many};
-use ::model::{Loop, Pacing};
+use ::model::{MetricLoop, Pacing};
 
 use crate::check::clipped;
 use crate::factor::{Grid, VARIANTS_MAX};
 use crate::file::{self, OneOrMany};
 use crate::gate::Limit;
-use crate::model::{Comparison, Design, Endpoint, Factor, Metric, Rate, VERDICTS_MAX, Variant};
-use crate::problem::{Site, Span, did_you_mean};
+use crate::model::{Comparison, Design, Factor, JudgedEndpoint, Metric, PlannedRate, VERDICTS_MAX, Variant};
+use crate::problem::{Site, TextSpan, did_you_mean};
 use crate::text_form::Period;
-use crate::tree::{Node, Value};
+use crate::tree::{TomlNode, Value};
 
 /// Maximum budget in seconds.
 pub const BUDGET_S_MAX: u64 = 24 * 3600;
@@ -27,10 +27,10 @@ const BLOCKS_MIN: u32 = 4;
 
 /// The default rate for comparing latencies: busy, and well below the rate at which queues grow without
 /// bound.
-const RATE_DEFAULT: Rate = Rate::ShareOfCapacity(0.6);
+const RATE_DEFAULT: PlannedRate = PlannedRate::ShareOfCapacity(0.6);
 
-pub(crate) fn design(site: &mut Site<'_>, design: &file::Design) -> Design {
-    let file::Design {
+pub(crate) fn design(site: &mut Site<'_>, design: &file::DesignTable) -> Design {
+    let file::DesignTable {
         // Handled by `comparisons`.
         baseline: _,
         compare: _,
@@ -84,7 +84,7 @@ pub(crate) fn design(site: &mut Site<'_>, design: &file::Design) -> Design {
 }
 
 /// Service level objectives. Empty if capacity is not measured.
-fn slo(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Vec<Limit> {
+fn slo(site: &mut Site<'_>, design: &file::DesignTable, metrics: &[Metric]) -> Vec<Limit> {
     let is_capacity = metrics.contains(&Metric::Capacity);
     if is_capacity && design.slo.is_empty() && site.source.complete {
         site.at_key(&["design", "metric"], "`capacity` needs `design.slo`", "within which limits?")
@@ -98,7 +98,7 @@ fn slo(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Vec<Li
 }
 
 /// The metrics that get a verdict, without duplicates, at least one.
-fn metrics(site: &mut Site<'_>, design: &file::Design) -> Vec<Metric> {
+fn metrics(site: &mut Site<'_>, design: &file::DesignTable) -> Vec<Metric> {
     let mut metrics: Vec<Metric> = Vec::new();
     if !design.slo.is_empty() && site.tree.entry(&["design", "metric"]).is_none() {
         return vec![Metric::Capacity];
@@ -111,7 +111,7 @@ fn metrics(site: &mut Site<'_>, design: &file::Design) -> Vec<Metric> {
             continue;
         }
         let loops = |metric: &Metric| metric.row().loops;
-        let of_another = |other: &&Metric| ![Loop::Either, loops(metric)].contains(&loops(other));
+        let of_another = |other: &&Metric| ![MetricLoop::Either, loops(metric)].contains(&loops(other));
         let other = metrics.iter().copied().find(|other| of_another(&other));
         let told = has_no_loop(&metrics);
         metrics.push(*metric);
@@ -135,11 +135,15 @@ fn has_no_loop(metrics: &[Metric]) -> bool {
 }
 
 /// The rate of an open loop, and its end value if it is a ramp. `None` for a closed loop.
-fn rate(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Option<(Rate, Option<Rate>)> {
+fn rate(
+    site: &mut Site<'_>,
+    design: &file::DesignTable,
+    metrics: &[Metric],
+) -> Option<(PlannedRate, Option<PlannedRate>)> {
     let rate = match design.rate {
         _ if metrics.iter().any(|metric| !metric.exists_in(Pacing::Open)) => None,
-        Some(file::Rate::PerSecond(per_s)) => Some((Rate::PerSecond(per_s), None)),
-        Some(file::Rate::Text(text)) => Some(text.0),
+        Some(file::RateValue::PerSecond(per_s)) => Some((PlannedRate::PerSecond(per_s), None)),
+        Some(file::RateValue::Text(text)) => Some(text.0),
         None => {
             metrics.iter().any(|metric| !metric.exists_in(Pacing::Closed)).then_some((RATE_DEFAULT, None))
         }
@@ -155,8 +159,8 @@ fn rate(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Optio
 }
 
 /// Whether variants set their own rates, which makes an open loop without a rate in `design`.
-fn has_own_rates(tree: &Node) -> bool {
-    let has_rate = |node: &Node| node.entry(&["load", "rate"]).is_some();
+fn has_own_rates(tree: &TomlNode) -> bool {
+    let has_rate = |node: &TomlNode| node.entry(&["load", "rate"]).is_some();
     let factors = tree.entries(&["factors"]).iter().filter_map(|factor| factor.node.table());
     has_rate(tree) || factors.flat_map(|levels| &levels.entries).any(|level| has_rate(&level.node))
 }
@@ -176,7 +180,7 @@ pub(crate) fn settle_rates(site: &mut Site<'_>, design: &mut Design, variants: &
             format!("`load.rate` is set for {} of {}", rates.len(), many(variants.len() as u64, "variant"));
         (message, "set it in every level of the factor, or in [load] for the others")
     } else {
-        design.rate = Some(Rate::PerSecond(least));
+        design.rate = Some(PlannedRate::PerSecond(least));
         return;
     };
     site.at_key(&["load", "rate"], message, "of all variants, or of none").hint(hint);
@@ -185,16 +189,16 @@ pub(crate) fn settle_rates(site: &mut Site<'_>, design: &mut Design, variants: &
 /// Reports keys of an open loop in a design with a closed loop.
 fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
     let (keys, how, hint): (&[&str], _, _) = match metric.row().loops {
-        Loop::Closed => (
+        MetricLoop::Closed => (
             &["rate", "arrivals", "pooled"],
             "in closed loop",
             "throughput is what closed loop measures; at a given rate it would only be that rate. Leave this out, or \
              choose a metric such as \"p99\"",
         ),
-        Loop::Search => {
+        MetricLoop::Search => {
             (&["rate", "pooled"], "at many rates", "capacity finds the rate by itself; leave this out")
         }
-        Loop::Open | Loop::Either => {
+        MetricLoop::Open | MetricLoop::Either => {
             (&["rate", "arrivals", "pooled"], "in closed loop", "leave this out, or set `rate`")
         }
     };
@@ -209,7 +213,7 @@ fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
             format!("`design.{key}` is for open loop at one rate, and the metric `{name}` is measured {how}");
         site.at_key(&["design", key], message, "without effect").hint(hint);
     }
-    let slices = ["slice", "slices"].into_iter().filter(|_| metric.row().loops == Loop::Search);
+    let slices = ["slice", "slices"].into_iter().filter(|_| metric.row().loops == MetricLoop::Search);
     for key in slices.filter(is_on) {
         let message = format!(
             "`design.{key}` is for slices of equal length, and `{name}` is searched in windows of its own"
@@ -221,7 +225,12 @@ fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
 
 /// Checks that trials and budget are long enough for a design without other problems and this number of
 /// variants.
-pub(crate) fn judge_times(site: &mut Site<'_>, written: &file::Design, design: &Design, variants: usize) {
+pub(crate) fn judge_times(
+    site: &mut Site<'_>,
+    written: &file::DesignTable,
+    design: &Design,
+    variants: usize,
+) {
     judge_trial(site, written, design);
     if site.problems.is_empty() {
         judge_budget(site, written, design, variants + usize::from(written.aa));
@@ -236,7 +245,7 @@ fn measured_least(design: &Design) -> Duration {
 }
 
 /// If the file fixes rate, slices and their length, a trial must have enough requests for its metric.
-fn judge_trial(site: &mut Site<'_>, written: &file::Design, design: &Design) {
+fn judge_trial(site: &mut Site<'_>, written: &file::DesignTable, design: &Design) {
     let (Some(slice), Some(slices), Some(per_s)) = (written.slice, written.slices, design.mean_rate_per_s())
     else {
         return;
@@ -245,7 +254,7 @@ fn judge_trial(site: &mut Site<'_>, written: &file::Design, design: &Design) {
         return;
     }
     let (metric, requests) = design.most_wanting();
-    let share = design.endpoint.as_ref().map_or(String::new(), |Endpoint { name, share }| {
+    let share = design.endpoint.as_ref().map_or(String::new(), |JudgedEndpoint { name, share }| {
         format!(", of which {} % are `{}`", (share * 1e5).round() / 1e3, clipped(name))
     });
     let (slices, metric) = (many(slices.into(), "slice"), metric.name());
@@ -258,7 +267,7 @@ fn judge_trial(site: &mut Site<'_>, written: &file::Design, design: &Design) {
 }
 
 /// The minimum that the file requires must fit. Whether more blocks fit is determined during the run.
-fn judge_budget(site: &mut Site<'_>, written: &file::Design, design: &Design, variants: usize) {
+fn judge_budget(site: &mut Site<'_>, written: &file::DesignTable, design: &Design, variants: usize) {
     let slice = written.slice.unwrap_or(SLICE.0).0;
     let measured = (slice * written.slices.unwrap_or(1)).max(measured_least(design));
     let trial = written.warmup.map_or_else(Default::default, |warmup| warmup.0).saturating_add(measured);
@@ -311,7 +320,11 @@ pub(crate) fn judge_copy(site: &mut Site<'_>, factors: &[Factor]) {
 }
 
 /// The comparisons of the design. Empty without factors.
-pub(crate) fn comparisons(site: &mut Site<'_>, design: &file::Design, factors: &[Factor]) -> Vec<Comparison> {
+pub(crate) fn comparisons(
+    site: &mut Site<'_>,
+    design: &file::DesignTable,
+    factors: &[Factor],
+) -> Vec<Comparison> {
     let baseline = baseline(site, design, factors);
     let grid = Grid::new(factors);
     match &design.compare {
@@ -324,7 +337,7 @@ pub(crate) fn comparisons(site: &mut Site<'_>, design: &file::Design, factors: &
 }
 
 /// Index of each factor's baseline level.
-fn baseline(site: &mut Site<'_>, design: &file::Design, factors: &[Factor]) -> Vec<usize> {
+fn baseline(site: &mut Site<'_>, design: &file::DesignTable, factors: &[Factor]) -> Vec<usize> {
     for name in design.baseline.keys() {
         if site.tree.entry(&["factors", name]).is_none() {
             let span = site.tree.key_place(&["design", "baseline", name]);
@@ -367,7 +380,12 @@ fn compared(site: &mut Site<'_>, compare: &OneOrMany<String>, factors: &[Factor]
     compared
 }
 
-fn report_unknown_factor(site: &mut Site<'_>, span: Span, (path, name): (&str, &str), factors: &[Factor]) {
+fn report_unknown_factor(
+    site: &mut Site<'_>,
+    span: TextSpan,
+    (path, name): (&str, &str),
+    factors: &[Factor],
+) {
     let message = format!("`{path}`: there is no factor `{}`", clipped(name));
     let hint = did_you_mean(name, "factors", factors.iter().map(|factor| factor.name.as_str()));
     site.report(span, message, "unknown factor").hint(hint);
@@ -408,10 +426,10 @@ const ENDPOINT: [&str; 2] = ["design", "endpoint"];
 /// The chosen request. `None` if the file chooses none, or one that does not exist.
 pub(crate) fn endpoint(
     site: &mut Site<'_>,
-    written: &file::Design,
+    written: &file::DesignTable,
     design: &Design,
     variants: &[Variant],
-) -> Option<Endpoint> {
+) -> Option<JudgedEndpoint> {
     let name = written.endpoint.as_ref()?;
     // A metric or a request that could not be read is reported elsewhere.
     if !site.source.complete {
@@ -438,5 +456,5 @@ pub(crate) fn endpoint(
         return None;
     }
     let shares = variants.iter().filter_map(|variant| variant.load.share_of(name));
-    shares.reduce(f64::min).map(|share| Endpoint { name: name.clone(), share })
+    shares.reduce(f64::min).map(|share| JudgedEndpoint { name: name.clone(), share })
 }

@@ -31,7 +31,7 @@ const ORDER: [&str; 6] = ["services", "factors", "load", "expect", "design", "ga
 
 /// Unchecked values of command-line flags.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Draft {
+pub struct ExperimentDraft {
     /// The command line, for the first lines of the file.
     pub made_by: String,
     /// The command line that runs the saved file in the same way.
@@ -43,7 +43,7 @@ pub struct Draft {
     /// Services that get the load, at least one. Further ones are compared with the first.
     pub variants: Vec<DraftVariant>,
     /// Keys of the file, each at most once.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<DraftSetting>,
 }
 
 /// A service that gets the load.
@@ -110,7 +110,7 @@ impl DraftSource {
 
 /// A key of the file with its value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Setting {
+pub struct DraftSetting {
     /// Path of the key: `load`, `headers`, `accept`.
     pub path: Vec<String>,
     /// The value in the file's notation.
@@ -119,24 +119,24 @@ pub struct Setting {
     pub from: String,
 }
 
-impl Setting {
+impl DraftSetting {
     /// Creates a setting from the key's path.
-    pub fn new(path: &[&str], value: impl Into<Value>, from: impl Into<String>) -> Setting {
+    pub fn new(path: &[&str], value: impl Into<Value>, from: impl Into<String>) -> DraftSetting {
         let path = path.iter().map(|key| (*key).to_owned()).collect();
-        Setting { path, value: value.into(), from: from.into() }
+        DraftSetting { path, value: value.into(), from: from.into() }
     }
 }
 
 /// The text of an experiment file, and the origins of its parts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Written {
+pub struct WrittenFile {
     /// TOML with comments.
     pub text: String,
     /// Ranges of the text with the flag or argument of each, in order.
     origins: Vec<(Range<usize>, String)>,
 }
 
-impl Draft {
+impl ExperimentDraft {
     /// Indices of variants that equal an earlier one, with the earlier one's index. A comparison of the two
     /// is an A/A test.
     pub fn alike(&self) -> Vec<(usize, usize)> {
@@ -149,7 +149,7 @@ impl Draft {
     /// Resolves files with secrets relative to this folder, independent of the location of the experiment
     /// file.
     #[must_use]
-    pub fn anchored(mut self, folder: &Path) -> Draft {
+    pub fn anchored(mut self, folder: &Path) -> ExperimentDraft {
         let anchor = |text: &mut String| *text = anchored(text, folder);
         for setting in &mut self.settings {
             match &mut setting.value {
@@ -182,8 +182,8 @@ impl Draft {
     }
 
     /// Writes the file.
-    pub fn write(&self) -> Written {
-        let mut out = Written { text: String::new(), origins: Vec::new() };
+    pub fn write(&self) -> WrittenFile {
+        let mut out = WrittenFile { text: String::new(), origins: Vec::new() };
         let _ = writeln!(out.text, "# Made by: {}", one_line(&self.made_by));
         let _ = writeln!(out.text, "# The same again: {}", one_line(&self.again));
         let names = self.names();
@@ -192,7 +192,7 @@ impl Draft {
             let _ = writeln!(out.text, "question = {}", shown(&question));
         }
         let mut lines = self.services(&names);
-        lines.extend(self.settings.iter().map(|set| Line::new(set.path.clone(), &set.value, &set.from)));
+        lines.extend(self.settings.iter().map(|set| DraftLine::new(set.path.clone(), &set.value, &set.from)));
         // Stable sort: keys keep their order within a table.
         lines.sort_by_key(|line| {
             let tables = line.path[..line.path.len() - 1].to_vec();
@@ -200,7 +200,7 @@ impl Draft {
             (rank.map(|rank| rank.unwrap_or(ORDER.len())), tables)
         });
         let mut table: &[String] = &[];
-        for Line { path, value, from } in &lines {
+        for DraftLine { path, value, from } in &lines {
             let Some((key, tables)) = path.split_last() else { continue };
             if tables != table {
                 let _ = writeln!(out.text, "\n[{}]", dotted(tables));
@@ -220,7 +220,7 @@ impl Draft {
     }
 
     /// Splits settings: common ones go to the service, the others to one level for each variant.
-    fn services(&self, names: &[String]) -> Vec<Line> {
+    fn services(&self, names: &[String]) -> Vec<DraftLine> {
         let mut sets: Vec<Vec<(Vec<String>, Value)>> =
             self.variants.iter().map(|variant| variant.source.keys()).collect();
         for (number, (earlier, later)) in self.alike().into_iter().enumerate() {
@@ -236,9 +236,10 @@ impl Draft {
         let shared: Vec<_> =
             first.into_iter().filter(|entry| sets.iter().all(|set| set.contains(entry))).collect();
         let of_service = |path: &[String]| [&["services", SERVICE].map(str::to_owned)[..], path].concat();
-        let in_service =
-            |(path, value): &(Vec<String>, Value)| Line::new(of_service(path), value, &self.variants[0].from);
-        let mut lines: Vec<Line> = shared.iter().map(in_service).collect();
+        let in_service = |(path, value): &(Vec<String>, Value)| {
+            DraftLine::new(of_service(path), value, &self.variants[0].from)
+        };
+        let mut lines: Vec<DraftLine> = shared.iter().map(in_service).collect();
         let levels = self.variants.iter().zip(&sets).zip(names).filter(|_| self.variants.len() > 1);
         for ((variant, set), name) in levels {
             let own: BTreeMap<_, _> = set.iter().filter(|entry| !shared.contains(entry)).cloned().collect();
@@ -248,27 +249,27 @@ impl Draft {
                 own => format!("{{ {own} }}"),
             };
             let path = ["factors", FACTOR, name].map(str::to_owned);
-            lines.push(Line::new(path.to_vec(), level, &variant.from));
+            lines.push(DraftLine::new(path.to_vec(), level, &variant.from));
         }
         // A service without common settings must exist nevertheless.
-        let has_any = |setting: &Setting| setting.path.starts_with(&of_service(&[]));
+        let has_any = |setting: &DraftSetting| setting.path.starts_with(&of_service(&[]));
         if shared.is_empty() && !self.settings.iter().any(has_any) {
-            lines.push(Line::new(of_service(&[]), "{}", ""));
+            lines.push(DraftLine::new(of_service(&[]), "{}", ""));
         }
         lines
     }
 }
 
 /// A line of the file: the key with its tables, the formatted value, and its origin.
-struct Line {
+struct DraftLine {
     path: Vec<String>,
     value: String,
     from: String,
 }
 
-impl Line {
-    fn new(path: Vec<String>, value: impl ToString, from: &str) -> Line {
-        Line { path, value: value.to_string(), from: from.to_owned() }
+impl DraftLine {
+    fn new(path: Vec<String>, value: impl ToString, from: &str) -> DraftLine {
+        DraftLine { path, value: value.to_string(), from: from.to_owned() }
     }
 }
 
@@ -297,7 +298,7 @@ impl DraftSource {
     }
 }
 
-impl Written {
+impl WrittenFile {
     /// The flag or argument that a problem comes from, and the byte range of the problem in it, if known.
     pub fn origin(&self, problem: &Problem) -> Option<(&str, Range<usize>)> {
         let mut origins = self.origins.iter();

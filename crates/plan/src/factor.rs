@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::check::{clipped, shown_key};
 use crate::model::Factor;
 use crate::problem::{Problem, did_you_mean, listed};
-use crate::tree::{Entry, Node, Table, Value};
+use crate::tree::{TomlEntry, TomlNode, TomlTable, Value};
 
 /// Keys of the file that a level may set, in addition to services by their names.
 pub(crate) const LEVEL_KEYS: [&str; 4] = ["entry", "services", "load", "expect"];
@@ -26,7 +26,7 @@ pub(crate) const NAME_CHARS_MAX: usize = 40;
 /// Rewrites every level from service names (`api.env.X`) to the file's own names (`services.api.env.X`).
 ///
 /// Names that are neither a service nor a key that a level may set are reported and dropped.
-pub(crate) fn unfold(tree: &mut Node) -> Vec<Problem> {
+pub(crate) fn unfold(tree: &mut TomlNode) -> Vec<Problem> {
     let services: Vec<String> = tree.entries(&["services"]).iter().map(|entry| entry.key.clone()).collect();
     let mut problems = Vec::new();
     let factors = tree.entries_mut().iter_mut().filter(|entry| entry.key == "factors");
@@ -43,7 +43,7 @@ pub(crate) fn unfold(tree: &mut Node) -> Vec<Problem> {
 }
 
 /// Names of factors and levels are shown in tables and joined to names of variants.
-fn judge_name(entry: &Entry, what: &str, problems: &mut Vec<Problem>) {
+fn judge_name(entry: &TomlEntry, what: &str, problems: &mut Vec<Problem>) {
     let key = &entry.key;
     let long = key.chars().count() > NAME_CHARS_MAX;
     if key.trim() != key || key.is_empty() || long || key.contains(|c: char| c.is_control() || c == '·') {
@@ -53,9 +53,9 @@ fn judge_name(entry: &Entry, what: &str, problems: &mut Vec<Problem>) {
     }
 }
 
-fn unfolded(settings: Table, services: &[String], problems: &mut Vec<Problem>) -> Table {
+fn unfolded(settings: TomlTable, services: &[String], problems: &mut Vec<Problem>) -> TomlTable {
     let names = services.iter().map(String::as_str);
-    let (mut level, mut by_name) = (Table::default(), Table::default());
+    let (mut level, mut by_name) = (TomlTable::default(), TomlTable::default());
     for mut entry in settings.entries {
         let key = entry.key.as_str();
         if key == "services"
@@ -78,15 +78,19 @@ fn unfolded(settings: Table, services: &[String], problems: &mut Vec<Problem>) -
     }
     if let Some(first) = by_name.entries.first() {
         let (key, span) = ("services".to_owned(), first.key_span.clone());
-        let node = Node { span: span.clone(), value: Value::Table(by_name) };
-        let twice = level.lay(&Table { entries: vec![Entry { key, key_span: span, node }] });
+        let node = TomlNode { span: span.clone(), value: Value::Table(by_name) };
+        let twice = level.lay(&TomlTable { entries: vec![TomlEntry { key, key_span: span, node }] });
         let told = |span| Problem::new(span, "this is set twice in one level", "set before");
         problems.extend(twice.into_iter().map(told));
     }
     level
 }
 
-fn unknown_service<'a>(entry: &Entry, what: &str, known: impl Iterator<Item = &'a str> + Clone) -> Problem {
+fn unknown_service<'a>(
+    entry: &TomlEntry,
+    what: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> Problem {
     let message = format!("there is no service `{}`", shown_key(&entry.key));
     let hint = did_you_mean(&entry.key, what, known);
     Problem::new(entry.key_span.clone(), message, "unknown service").with_hint(hint)
@@ -96,7 +100,7 @@ fn unknown_service<'a>(entry: &Entry, what: &str, known: impl Iterator<Item = &'
 /// settings.
 ///
 /// `complete` is whether the file was read without loss. Otherwise missing parts are not reported.
-pub(crate) fn factors(tree: &Node, complete: bool, problems: &mut Vec<Problem>) -> Vec<Factor> {
+pub(crate) fn factors(tree: &TomlNode, complete: bool, problems: &mut Vec<Problem>) -> Vec<Factor> {
     let mut factors = Vec::new();
     for factor in tree.entries(&["factors"]) {
         let levels = tree.entries(&["factors", &factor.key]).iter();
@@ -117,12 +121,12 @@ pub(crate) fn factors(tree: &Node, complete: bool, problems: &mut Vec<Problem>) 
 
 /// If two factors set the same key, it gets one of the two values, and the other factor's effect would be an
 /// illusion.
-fn set_by_two(tree: &Node) -> Vec<Problem> {
+fn set_by_two(tree: &TomlNode) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut set_by: BTreeMap<String, &str> = BTreeMap::new();
     for factor in tree.entries(&["factors"]) {
         for level in tree.entries(&["factors", &factor.key]) {
-            for (path, span) in level.node.table().map(Table::leaves).unwrap_or_default() {
+            for (path, span) in level.node.table().map(TomlTable::leaves).unwrap_or_default() {
                 let owner = *set_by.entry(path.clone()).or_insert(&factor.key);
                 if owner != factor.key {
                     let (path, owner, second) = (clipped(&path), clipped(owner), clipped(&factor.key));
@@ -137,7 +141,7 @@ fn set_by_two(tree: &Node) -> Vec<Problem> {
     problems
 }
 
-pub(crate) fn too_many(tree: &Node, factors: &[Factor]) -> Option<Problem> {
+pub(crate) fn too_many(tree: &TomlNode, factors: &[Factor]) -> Option<Problem> {
     let count = Grid::new(factors).count_saturating();
     (count > VARIANTS_MAX).then(|| {
         let sizes: Vec<String> = factors.iter().map(|factor| factor.levels.len().to_string()).collect();
@@ -148,7 +152,7 @@ pub(crate) fn too_many(tree: &Node, factors: &[Factor]) -> Option<Problem> {
 }
 
 /// The file merged with the settings of one level of each factor.
-pub(crate) fn laid_over(tree: &Node, levels: &[(&str, &str)]) -> Node {
+pub(crate) fn laid_over(tree: &TomlNode, levels: &[(&str, &str)]) -> TomlNode {
     let mut laid = tree.clone();
     for (factor, level) in levels {
         let settings = tree.entry(&["factors", factor, level]).and_then(|entry| entry.node.table());

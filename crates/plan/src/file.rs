@@ -14,10 +14,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use smart_default::SmartDefault;
 
 use crate::Url;
-use crate::gate::Figure;
+use crate::gate::LimitFigure;
 use crate::model::{
-    Cpus, Deployed, Engine, Generators, Launcher, LookRule, Metric, Process, RATE_MAX_PER_S, SEED_MAX, Tls,
-    Tune, Workers,
+    ArrivalProcess, Cpus, Deployed, Engine, Generators, Launcher, LookRule, Metric, RATE_MAX_PER_S, SEED_MAX,
+    Tls, Tune, Workers,
 };
 use crate::text_form::{
     Address, Bandwidth, ContentDigest, Delay, FieldText, LimitText, Name, Percent, Period, RateText,
@@ -29,29 +29,29 @@ use crate::text_form::{
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(title = "Proofload experiment", extend("required" = ["name", "services"], "additionalProperties" = false))]
-pub(crate) struct File {
+pub(crate) struct ExperimentFile {
     /// Short name of the experiment. The names of its records begin with it.
     pub name: Name,
     /// The question the experiment answers, in your words. Reports begin with it.
     pub question: Option<String>,
     #[serde(flatten)]
     #[expect(dead_code, reason = "each variant's settings are read from the tree with its levels laid over")]
-    pub settings: Settings,
+    pub settings: VariantTable,
     /// Data that services need, made once and cached. A service uses its folder by the placeholder
     /// {prepare.NAME}. Only data that a started service uses is made.
     #[schemars(extend("propertyNames" = { "pattern": "^[A-Za-z0-9_-]{1,40}$" }))]
     pub prepare: BTreeMap<String, Prepare>,
     /// How services are built at the git ref that `--against` names.
-    pub against: Against,
+    pub against: AgainstTable,
     /// Where the load comes from. Default: this process alone.
     pub generators: Generators,
     /// The factors of the experiment, each with its levels. Every combination of levels is one variant.
-    #[schemars(with = "BTreeMap<String, BTreeMap<String, Level>>")]
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, LevelTable>>")]
     pub factors: IgnoredAny,
     /// How the experiment is run and judged.
-    pub design: Design,
+    pub design: DesignTable,
     /// Measures one variant without a comparison. Replaces the keys of `design` about blocks and verdicts.
-    pub measure: Option<Measure>,
+    pub measure: Option<MeasureTable>,
     /// Settings that `proofload tune` tries, and limits it must keep. Flags add to it.
     pub tune: Tune,
     /// Limits for `proofload gate`. An amount, such as < 50ms, applies to each variant that is not only a
@@ -63,24 +63,24 @@ pub(crate) struct File {
 /// The contents of one variant: everything that a level may set.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Settings {
+pub(crate) struct VariantTable {
     /// The service that gets the load. Optional if there is only one service.
     pub entry: Option<String>,
     /// The services, each a process (with its children) to start. Only those that the entry needs are started.
     #[schemars(extend("minProperties" = 1, "propertyNames" = { "pattern": "^[A-Za-z0-9_-]{1,40}$" }))]
-    pub services: BTreeMap<String, Service>,
+    pub services: BTreeMap<String, ServiceTable>,
     /// The load on the entry: each connection sends its next request after the last response (closed loop),
     /// unless `design.rate` sets when requests are due.
-    pub load: Load,
+    pub load: LoadTable,
     /// Requirements for a response to count as a success.
-    pub expect: Expect,
+    pub expect: ExpectTable,
 }
 
 /// A process (with its children) to start, or a service that is already running: behind a URL, or as a
 /// Service of a cluster.
 #[derive(Debug, Clone, SmartDefault, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Service {
+pub(crate) struct ServiceTable {
     /// Program and arguments, each a separate string. No shell is involved. May contain placeholders: {port},
     /// {NAME.port} and {NAME.address} of a service that it needs, {address}, {directory}, {scratch},
     /// {workers}, {prepare.NAME}. A literal brace is written {{.
@@ -96,7 +96,7 @@ pub(crate) struct Service {
     /// as it is.
     pub kubernetes: Option<Deployed>,
     /// A container that is started instead of a program.
-    pub container: Option<Container>,
+    pub container: Option<ContainerTable>,
     /// A Compose project that is started instead of a program.
     pub compose: Option<Compose>,
     /// Readiness check: a path, requested with GET until the response is a 2xx. Default: a response to GET /
@@ -137,22 +137,22 @@ pub(crate) struct Service {
 #[derive(JsonSchema)]
 #[schemars(extend("additionalProperties" = { "$ref": "#/$defs/Service" }))]
 #[expect(dead_code, reason = "it says to the schema what levels may contain")]
-pub(crate) struct Level {
+pub(crate) struct LevelTable {
     /// The service that gets the load at this level.
     pub entry: Option<String>,
     /// Settings of this level for services.
-    pub services: Option<BTreeMap<String, Service>>,
+    pub services: Option<BTreeMap<String, ServiceTable>>,
     /// Settings of this level for the load.
-    pub load: Option<Load>,
+    pub load: Option<LoadTable>,
     /// Requirements of this level for responses.
-    pub expect: Option<Expect>,
+    pub expect: Option<ExpectTable>,
 }
 
 /// How services are built at the git ref that `--against` names, before they run there. Has no effect
 /// otherwise.
 #[derive(Debug, Clone, SmartDefault, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Against {
+pub(crate) struct AgainstTable {
     /// Program and arguments, each a separate string, run in the directory of each service at that ref. No
     /// shell is involved, and braces are literal. Default: npm ci if the nearest package.json has a
     /// package-lock.json beside it.
@@ -193,7 +193,7 @@ pub(crate) struct Prepare {
 /// How the experiment is run and judged.
 #[derive(Debug, SmartDefault, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Design {
+pub(crate) struct DesignTable {
     /// The level of each factor that the others are compared with. Default of each factor: its first level.
     pub baseline: BTreeMap<String, String>,
     /// Name of a factor, or a list of names: variants are compared that differ only in this factor. Default:
@@ -253,9 +253,9 @@ pub(crate) struct Design {
     /// such as 1000, or a share of the slowest variant's capacity, such as "60%", which is then measured
     /// first. "1000..5000" and "20%..60%" rise, or fall, over each slice. Default: "60%" if the metric is a
     /// latency, otherwise closed loop.
-    pub rate: Option<Rate>,
+    pub rate: Option<RateValue>,
     /// Distribution of requests in time in open loop: like many independent users, or evenly.
-    pub arrivals: Process,
+    pub arrivals: ArrivalProcess,
     /// Service level objectives, such as ["p99 < 50ms", "failed < 0.1%"]. The metric is then `capacity`, the
     /// highest rate of requests at which all of them hold.
     pub slo: Vec<SloText>,
@@ -265,7 +265,7 @@ pub(crate) struct Design {
 /// each trial.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Container {
+pub(crate) struct ContainerTable {
     /// Name of the image, as `docker run` takes it. It must exist locally: nothing is pulled.
     pub image: Option<String>,
     /// The port on which it listens inside, {port}. Optional if the image exposes only one.
@@ -300,14 +300,14 @@ pub(crate) struct Compose {
 #[derive(Debug, Clone, SmartDefault, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(extend("additionalProperties" = false))]
-pub(crate) struct Load {
+pub(crate) struct LoadTable {
     /// The only request, if there are no `requests`.
     #[serde(flatten)]
-    pub single: Asked,
+    pub single: RequestTarget,
     /// Several requests instead of the one of `method`, `path` and `body`, at most 32, each sent in
     /// proportion to its weight.
     #[schemars(length(min = 1, max = 32))]
-    pub requests: Vec<Request>,
+    pub requests: Vec<RequestTable>,
     /// Number of connections, each with one request at a time unless `streams` or `pipeline` sets more.
     #[schemars(range(min = 1, max = 100_000))]
     #[default(64)]
@@ -326,7 +326,7 @@ pub(crate) struct Load {
     #[default(Period::seconds(5))]
     pub timeout: Period,
     /// Protocol: HTTP/1.1, or HTTP/2, negotiated in TLS and by prior knowledge without it.
-    pub protocol: Version,
+    pub protocol: FormatVersion,
     /// Concurrent requests on each HTTP/2 connection, if the server permits. Default: 10.
     #[schemars(range(min = 1, max = 1000))]
     pub streams: Option<u32>,
@@ -347,14 +347,14 @@ pub(crate) struct Load {
     #[default(SAMPLE_EVERY)]
     pub sample_every: u64,
     /// A link with limited rate, or with a delay, between client and entry. Default: loopback.
-    pub network: Option<Network>,
+    pub network: Option<NetworkTable>,
     /// Whether each connection stores the cookies that responses set, and sends them.
     pub cookies: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(crate) enum Version {
+pub(crate) enum FormatVersion {
     #[default]
     #[serde(rename = "http/1.1")]
     Http1,
@@ -366,7 +366,7 @@ pub(crate) enum Version {
 /// invalidate the measurement.
 #[derive(Debug, Clone, SmartDefault, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Expect {
+pub(crate) struct ExpectTable {
     /// Status code, or a list of them, that count as success.
     #[schemars(schema_with = "one_or_more::<Status>")]
     #[default(OneOrMany::Many(vec![200]))]
@@ -387,7 +387,7 @@ pub(crate) struct Expect {
 /// A request.
 #[derive(Debug, Clone, SmartDefault, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct RequestTarget {
     /// Request method. Default: GET, and POST for one of `requests` with a body.
     #[schemars(extend("enum" = METHODS))]
     pub method: Option<String>,
@@ -412,7 +412,7 @@ const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 #[derive(Debug, Clone, SmartDefault, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(extend("required" = ["path"], "additionalProperties" = false))]
-pub(crate) struct Request {
+pub(crate) struct RequestTable {
     /// Unique name in reports. Default: method and path.
     pub name: Option<String>,
     /// Relative frequency: a request with weight 3 is sent three times as often as one with weight 1.
@@ -420,9 +420,9 @@ pub(crate) struct Request {
     #[default(1)]
     pub weight: u32,
     #[serde(flatten)]
-    pub asked: Asked,
+    pub asked: RequestTarget,
     /// Requirements for its responses, instead of the file's `expect`.
-    pub expect: Option<Expect>,
+    pub expect: Option<ExpectTable>,
     /// Whether each connection sends it once, before all others, to log in. Such requests are sent in the
     /// order of the file, and are not counted unless they fail.
     pub once: bool,
@@ -434,7 +434,7 @@ pub(crate) struct Request {
 /// A link between the client and the entry, the same in both directions. Requires root.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Network {
+pub(crate) struct NetworkTable {
     /// Rate in each direction, 8kbit to 10gbit, for all connections together. Default: unlimited.
     pub rate: Option<Bandwidth>,
     /// Delay of a packet in each direction, 0ms to 1s. A round trip takes twice that. Default: next to
@@ -445,7 +445,7 @@ pub(crate) struct Network {
 /// One variant is measured without a comparison: at its limit, or at several rates in turn.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Measure {
+pub(crate) struct MeasureTable {
     /// Time to send at each rate. Default: 10s, unless `requests` is set.
     pub duration: Option<Period>,
     /// Number of requests to send, instead of `duration`.
@@ -454,7 +454,7 @@ pub(crate) struct Measure {
     /// Open loop: requests due per second, whether or not the service keeps up. Default: closed loop.
     pub rate: Option<RatesText>,
     /// Distribution of requests in time in open loop. Default: like many independent users.
-    pub arrivals: Option<Process>,
+    pub arrivals: Option<ArrivalProcess>,
     /// Load before the first rate that is not measured. Default: none.
     pub warmup: Option<Period>,
 }
@@ -462,7 +462,7 @@ pub(crate) struct Measure {
 /// Limits by metric, and tables of the same limits, without other keys.
 fn gate_schema(generator: &mut SchemaGenerator) -> Schema {
     let limit = generator.subschema_for::<OneOrMany<LimitText>>();
-    let limits = Figure::all().map(|figure| {
+    let limits = LimitFigure::all().map(|figure| {
         let mut schema = limit.clone();
         schema.insert("description".to_owned(), limit_description(figure).into());
         (figure.name().to_owned(), schema.to_value())
@@ -480,7 +480,7 @@ fn gate_schema(generator: &mut SchemaGenerator) -> Schema {
     gate
 }
 
-fn limit_description(figure: Figure) -> String {
+fn limit_description(figure: LimitFigure) -> String {
     let Some(metric) = figure.metric() else {
         return "Share of requests that do not end in an expected response, an amount alone: \"< 0.05%\"."
             .to_owned();
@@ -544,7 +544,7 @@ pub(crate) fn scalars<'de, D: Deserializer<'de>>(
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
-pub(crate) enum Rate {
+pub(crate) enum RateValue {
     PerSecond(#[schemars(extend("exclusiveMinimum" = 0, "maximum" = RATE_MAX_PER_S as u64))] f64),
     Text(RateText),
 }

@@ -8,29 +8,29 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::{fmt, slice};
 
-use ::model::{Loop, Pacing, Unit as Quantity};
+use ::model::{MetricLoop, Pacing, Unit as Quantity};
 use serde::{Deserialize, Serialize};
 
 use crate::check::clipped;
 use crate::model::{Comparison, Design, Metric, Plan, Variant};
 use crate::problem::{Site, did_you_mean, line_column};
 use crate::text_form::{LimitText, TextForm};
-use crate::tree::{Entry, Node, Value};
+use crate::tree::{TomlEntry, TomlNode, Value};
 use ::model::text::nearest;
 
 /// The figure that a limit bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Figure {
+pub enum LimitFigure {
     /// A metric.
     Metric(Metric),
     /// The share of requests that did not end in an expected response.
     Failed,
 }
 
-impl Figure {
+impl LimitFigure {
     /// All figures, in the order of the file's reference.
-    pub fn all() -> impl Iterator<Item = Figure> + Clone {
-        Metric::ALL.iter().copied().map(Figure::Metric).chain([Figure::Failed])
+    pub fn all() -> impl Iterator<Item = LimitFigure> + Clone {
+        Metric::ALL.iter().copied().map(LimitFigure::Metric).chain([LimitFigure::Failed])
     }
 
     /// Name in the experiment file.
@@ -39,15 +39,15 @@ impl Figure {
     }
 
     /// Finds the figure with this name.
-    pub fn named(name: &str) -> Option<Figure> {
-        Figure::all().find(|figure| figure.name() == name)
+    pub fn named(name: &str) -> Option<LimitFigure> {
+        LimitFigure::all().find(|figure| figure.name() == name)
     }
 
     /// The metric, if it is one.
     pub fn metric(self) -> Option<Metric> {
         match self {
-            Figure::Metric(metric) => Some(metric),
-            Figure::Failed => None,
+            LimitFigure::Metric(metric) => Some(metric),
+            LimitFigure::Failed => None,
         }
     }
 
@@ -64,7 +64,7 @@ impl Figure {
 
 /// A unit of amounts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Unit {
+pub struct AmountUnit {
     /// Name in limits.
     pub name: &'static str,
     /// Factor to the unit in which figures of this kind are measured: per second, µs, bytes, or a share.
@@ -73,16 +73,16 @@ pub struct Unit {
     counts: Quantity,
 }
 
-pub(crate) static UNITS: [Unit; 8] = [
-    Unit { name: "/s", factor: 1.0, counts: Quantity::PerS },
-    Unit { name: "us", factor: 1.0, counts: Quantity::Us },
-    Unit { name: "ms", factor: 1e3, counts: Quantity::Us },
-    Unit { name: "s", factor: 1e6, counts: Quantity::Us },
-    Unit { name: "kB", factor: 1e3, counts: Quantity::Bytes },
-    Unit { name: "MB", factor: 1e6, counts: Quantity::Bytes },
-    Unit { name: "GB", factor: 1e9, counts: Quantity::Bytes },
+pub(crate) static UNITS: [AmountUnit; 8] = [
+    AmountUnit { name: "/s", factor: 1.0, counts: Quantity::PerS },
+    AmountUnit { name: "us", factor: 1.0, counts: Quantity::Us },
+    AmountUnit { name: "ms", factor: 1e3, counts: Quantity::Us },
+    AmountUnit { name: "s", factor: 1e6, counts: Quantity::Us },
+    AmountUnit { name: "kB", factor: 1e3, counts: Quantity::Bytes },
+    AmountUnit { name: "MB", factor: 1e6, counts: Quantity::Bytes },
+    AmountUnit { name: "GB", factor: 1e9, counts: Quantity::Bytes },
     // Of all requests.
-    Unit { name: "%", factor: 0.01, counts: Quantity::Share },
+    AmountUnit { name: "%", factor: 0.01, counts: Quantity::Share },
 ];
 
 /// The bound of a figure, as it was written.
@@ -91,7 +91,7 @@ pub enum Bound {
     /// A change of the candidate against its baseline, in per cent: −3 is 3 % less.
     Change(f64),
     /// An amount.
-    Amount(f64, &'static Unit),
+    Amount(f64, &'static AmountUnit),
 }
 
 impl Bound {
@@ -128,7 +128,7 @@ impl fmt::Display for Bound {
 #[serde(try_from = "Cow<'_, str>", into = "String")]
 pub struct Limit {
     /// The bounded figure.
-    pub figure: Figure,
+    pub figure: LimitFigure,
     /// The bound.
     pub bound: Bound,
 }
@@ -166,9 +166,9 @@ impl TryFrom<Cow<'_, str>> for Limit {
 pub fn limit(text: &str) -> Result<Limit, String> {
     let at = text.find(['<', '>']).unwrap_or(text.len());
     let (name, written) = (text[..at].trim(), text[at..].trim());
-    let Some(figure) = Figure::named(name) else {
+    let Some(figure) = LimitFigure::named(name) else {
         let hint = quantile_hint(name, written)
-            .unwrap_or_else(|| did_you_mean(name, "figures", Figure::all().map(Figure::name)));
+            .unwrap_or_else(|| did_you_mean(name, "figures", LimitFigure::all().map(LimitFigure::name)));
         return Err(format!("there is no figure `{name}`; a limit is written \"p99 < 50ms\": {hint}"));
     };
     if written.is_empty() {
@@ -182,7 +182,7 @@ fn quantile_hint(name: &str, written: &str) -> Option<String> {
     let digits = name.strip_prefix('p')?.trim_matches(['(', ')']);
     let percent: f64 = digits.parse().ok().filter(|percent| (0.0..100.0).contains(percent))?;
     let name = format!("p{percent}");
-    if Figure::named(&name).is_none() {
+    if LimitFigure::named(&name).is_none() {
         let known: Vec<&str> = Metric::latencies().map(Metric::name).collect();
         return Some(format!("the quantiles are {}", known.join(", ")));
     }
@@ -195,15 +195,15 @@ fn quantile_hint(name: &str, written: &str) -> Option<String> {
 const CHANGE_PERCENT_MAX: f64 = 10_000.0;
 
 /// The problem of a limit, as words that follow it, and a hint.
-type Refusal = (String, String);
+type LimitRefusal = (String, String);
 
 impl Limit {
     /// Parses the text after the figure, and checks relation, sign and unit.
-    fn read(figure: Figure, text: &str) -> Result<Limit, Refusal> {
+    fn read(figure: LimitFigure, text: &str) -> Result<Limit, LimitRefusal> {
         let refused = |reason: &str, hint: &str| Err((reason.to_owned(), hint.to_owned()));
         let LimitText((relation, bound)) =
             LimitText::read(text).map_err(|reason| (reason, LimitText::FORM.hint.to_owned()))?;
-        let is_share = figure == Figure::Failed;
+        let is_share = figure == LimitFigure::Failed;
         if (relation == Ordering::Greater) != figure.wants_more() {
             let hint = if figure.wants_more() {
                 "more of it is better: \"> -3%\" allows a loss of 3 %, \"> +10%\" asks for a gain, \"> 1000/s\" is an amount"
@@ -248,7 +248,7 @@ impl Limit {
 }
 
 /// An example of a limit for the figure.
-fn expected(figure: Figure) -> (&'static str, &'static str) {
+fn expected(figure: LimitFigure) -> (&'static str, &'static str) {
     match figure.unit() {
         Quantity::Share => ("a share such as \"< 0.1%\"", "a share of all requests, in %: \"< 0.1%\""),
         Quantity::PerS => (
@@ -287,7 +287,7 @@ pub fn max_regression(design: &Design, share: f64) -> Vec<GateEntry> {
     // Rounding undoes the error of the division by 100.
     let percent = (share * 1e8).round() / 1e6;
     let limit = |metric: Metric| {
-        let figure = Figure::Metric(metric);
+        let figure = LimitFigure::Metric(metric);
         let bound = Bound::Change(if figure.wants_more() { -percent } else { percent });
         GateEntry { limit: Limit { figure, bound }, of: None, line: None }
     };
@@ -299,7 +299,7 @@ impl Plan {
     pub fn judged_metrics(&self) -> Vec<Metric> {
         let bounded = self.gate.iter().map(|entry| entry.limit.figure);
         let bounded = bounded.chain(self.design.slo.iter().map(|limit| limit.figure));
-        ::model::distinct(self.design.metrics().chain(bounded.filter_map(Figure::metric)))
+        ::model::distinct(self.design.metrics().chain(bounded.filter_map(LimitFigure::metric)))
     }
 
     /// Whether throughput is among these metrics.
@@ -309,12 +309,12 @@ impl Plan {
 
     /// Whether a run of this plan has the figure at all: where variants are compared response times there are in open loop, throughput in
     /// closed loop alone; and figures of processes where those are started.
-    pub fn measures(&self, figure: Figure) -> bool {
+    pub fn measures(&self, figure: LimitFigure) -> bool {
         is_measured(figure, self.pacing()) && !self.hides(figure)
     }
 
     /// Why no run of this plan measures the figure, and a hint, unless the service is the reason.
-    pub fn why_never(&self, figure: Figure) -> (&'static str, &'static str) {
+    pub fn why_never(&self, figure: LimitFigure) -> (&'static str, &'static str) {
         why_never(figure, self.pacing())
     }
 
@@ -324,22 +324,22 @@ impl Plan {
     }
 
     /// Whether the figure is about processes, and some processes may not be read.
-    pub fn hides(&self, figure: Figure) -> bool {
+    pub fn hides(&self, figure: LimitFigure) -> bool {
         let mut entries = self.variants.iter().filter_map(Variant::entry_service);
         figure.metric().is_some_and(Metric::is_of_processes) && entries.any(|entry| !entry.may_be_seen())
     }
 }
 
-fn is_measured(figure: Figure, pacing: Option<Pacing>) -> bool {
+fn is_measured(figure: LimitFigure, pacing: Option<Pacing>) -> bool {
     figure.metric().is_none_or(|metric| match pacing {
         Some(pacing) => metric.exists_in(pacing),
-        None => metric.row().loops != Loop::Search,
+        None => metric.row().loops != MetricLoop::Search,
     })
 }
 
-fn why_never(figure: Figure, pacing: Option<Pacing>) -> (&'static str, &'static str) {
+fn why_never(figure: LimitFigure, pacing: Option<Pacing>) -> (&'static str, &'static str) {
     match (figure.metric().map(|metric| metric.row().loops), pacing) {
-        (Some(Loop::Search), _) => (
+        (Some(MetricLoop::Search), _) => (
             "capacity is searched for within limits that users bear",
             "`design.slo` says them where variants are compared, as `proofload capacity --slo` does",
         ),
@@ -347,11 +347,11 @@ fn why_never(figure: Figure, pacing: Option<Pacing>) -> (&'static str, &'static 
             "capacity is searched for at many rates",
             "bound `capacity`, `cpu_per_request` or `failed`, or leave out `design.slo`",
         ),
-        (Some(Loop::Closed), _) => (
+        (Some(MetricLoop::Closed), _) => (
             "in open loop throughput is the rate that is given",
             "bound a response time, or leave out the rate",
         ),
-        (Some(Loop::Open | Loop::Either) | None, _) => (
+        (Some(MetricLoop::Open | MetricLoop::Either) | None, _) => (
             "in closed loop there are no response times worth a limit",
             "set a rate, or a metric such as \"p99\", to have them measured in open loop",
         ),
@@ -365,7 +365,7 @@ pub(crate) fn entries(
     (variants, comparisons): (&[Variant], &[Comparison]),
 ) -> Vec<GateEntry> {
     let tree = site.tree;
-    let mut keys: Vec<(Option<&str>, &Entry)> = Vec::new();
+    let mut keys: Vec<(Option<&str>, &TomlEntry)> = Vec::new();
     keys.extend(tree.entries(&["gate"]).iter().filter(|entry| entry.key != "of").map(|entry| (None, entry)));
     for named in tree.entries(&["gate", "of"]) {
         report_unknown_name(site, named, variants, comparisons);
@@ -373,9 +373,9 @@ pub(crate) fn entries(
         keys.extend(limits.map(|entry| (Some(named.key.as_str()), entry)));
     }
     let mut found = Vec::new();
-    for (of, Entry { key, key_span, node }) in keys {
+    for (of, TomlEntry { key, key_span, node }) in keys {
         // A name that is no figure was reported as an unknown key.
-        let Some(figure) = Figure::named(key) else { continue };
+        let Some(figure) = LimitFigure::named(key) else { continue };
         if !is_measured(figure, pacing) && site.source.complete {
             let (why, hint) = why_never(figure, pacing);
             let message = format!("`gate.{key}` is never measured: {why}");
@@ -386,7 +386,7 @@ pub(crate) fn entries(
             let message = format!("`gate.{key}` names no limit");
             site.report(node.span.clone(), message, "expected at least one");
         }
-        for Node { span, value } in items {
+        for TomlNode { span, value } in items {
             let Value::String(text) = value else { continue };
             match Limit::read(figure, text) {
                 Ok(limit) => {
@@ -406,7 +406,12 @@ pub(crate) fn entries(
 }
 
 /// Reports names that are no variant, level or comparison.
-fn report_unknown_name(site: &mut Site<'_>, named: &Entry, known: &[Variant], comparisons: &[Comparison]) {
+fn report_unknown_name(
+    site: &mut Site<'_>,
+    named: &TomlEntry,
+    known: &[Variant],
+    comparisons: &[Comparison],
+) {
     let variants = known.iter().map(|variant| variant.name.as_str());
     let levels = known.iter().flat_map(|variant| variant.levels.values().map(String::as_str));
     let labels = comparisons.iter().map(|comparison| comparison.label.as_str());
@@ -425,7 +430,7 @@ fn report_unknown_name(site: &mut Site<'_>, named: &Entry, known: &[Variant], co
 }
 
 /// Reports a name that refers to several things. It must refer to one variant, or the level of one factor.
-fn report_ambiguous_name(site: &mut Site<'_>, named: &Entry, known: &[Variant]) {
+fn report_ambiguous_name(site: &mut Site<'_>, named: &TomlEntry, known: &[Variant]) {
     let name = named.key.as_str();
     let levels: BTreeSet<(&str, &str)> = known
         .iter()
@@ -463,7 +468,7 @@ fn is_name_of(factor: &str, level: &str, name: &str) -> bool {
 
 /// A subject of a limit, as an index into the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
+pub enum LimitSubject {
     /// Index into [`Plan::comparisons`].
     Comparison(usize),
     /// Index into [`Plan::variants`].
@@ -476,12 +481,12 @@ impl Plan {
     /// Without a name these are every comparison, or every variant except those that others are only compared
     /// with: they are the state before the change. A subject that another entry names for the same figure and
     /// kind of bound is left to that entry. The copy is never a subject.
-    pub fn gated(&self, entry: &GateEntry, entries: &[GateEntry]) -> Vec<Subject> {
+    pub fn gated(&self, entry: &GateEntry, entries: &[GateEntry]) -> Vec<LimitSubject> {
         let kind = |entry: &GateEntry| (entry.limit.figure, entry.limit.bound.is_change());
         let alike = entries.iter().filter(|other| kind(other) == kind(entry));
         let named: Vec<&str> = alike.filter_map(|other| other.of.as_deref()).collect();
-        let copy = self.aa.as_ref().map(|copy| Subject::Variant(copy.candidate));
-        let is_about = |subject: &Subject| match &entry.of {
+        let copy = self.aa.as_ref().map(|copy| LimitSubject::Variant(copy.candidate));
+        let is_about = |subject: &LimitSubject| match &entry.of {
             _ if copy == Some(*subject) => false,
             Some(name) => self.is_called(*subject, name) && !self.is_of_other_commit(*subject, name),
             None => {
@@ -489,16 +494,18 @@ impl Plan {
             }
         };
         match entry.limit.bound.is_change() {
-            true => (0..self.comparisons.len()).map(Subject::Comparison).filter(is_about).collect(),
-            false => (0..self.variants.len()).map(Subject::Variant).filter(is_about).collect(),
+            true => (0..self.comparisons.len()).map(LimitSubject::Comparison).filter(is_about).collect(),
+            false => (0..self.variants.len()).map(LimitSubject::Variant).filter(is_about).collect(),
         }
     }
 
     /// Whether a variant, one of its levels, or the comparison of which it is the candidate, has this name.
-    fn is_called(&self, subject: Subject, name: &str) -> bool {
+    fn is_called(&self, subject: LimitSubject, name: &str) -> bool {
         let (comparison, variant) = match subject {
-            Subject::Comparison(index) => (self.comparisons.get(index), self.comparisons[index].candidate),
-            Subject::Variant(index) => (None, index),
+            LimitSubject::Comparison(index) => {
+                (self.comparisons.get(index), self.comparisons[index].candidate)
+            }
+            LimitSubject::Variant(index) => (None, index),
         };
         let variant = &self.variants[variant];
         variant.name == name
@@ -507,8 +514,8 @@ impl Plan {
     }
 
     /// Whether a variant is at the commit that is compared with, and the name does not refer to that side.
-    fn is_of_other_commit(&self, subject: Subject, name: &str) -> bool {
-        let (Subject::Variant(index), Some(against)) = (subject, &self.against) else { return false };
+    fn is_of_other_commit(&self, subject: LimitSubject, name: &str) -> bool {
+        let (LimitSubject::Variant(index), Some(against)) = (subject, &self.against) else { return false };
         let (variant, commit) = (&self.variants[index], against.baseline());
         let is_commit = |(factor, level): (&String, &String)| {
             *level == commit && name != commit && name != level_name(factor, level)
@@ -516,8 +523,8 @@ impl Plan {
         name != variant.name && variant.levels.iter().any(is_commit)
     }
 
-    fn is_only_a_baseline(&self, subject: Subject) -> bool {
-        let Subject::Variant(index) = subject else { return false };
+    fn is_only_a_baseline(&self, subject: LimitSubject) -> bool {
+        let LimitSubject::Variant(index) = subject else { return false };
         let is_candidate = |comparison: &Comparison| comparison.candidate == index;
         !self.comparisons.is_empty() && !self.comparisons.iter().any(is_candidate)
     }

@@ -45,8 +45,10 @@ mod url;
 
 pub use comparable::comparable_contract;
 pub use design::BUDGET_S_MAX;
-pub use draft::{Draft, DraftSource, DraftVariant, SERVICE, Setting, Written, command_line, words};
-pub use gate::{Bound, Figure, GateEntry, Limit, Subject, Unit, limit, max_regression};
+pub use draft::{
+    DraftSetting, DraftSource, DraftVariant, ExperimentDraft, SERVICE, WrittenFile, command_line, words,
+};
+pub use gate::{AmountUnit, Bound, GateEntry, Limit, LimitFigure, LimitSubject, limit, max_regression};
 pub use measure::Measure;
 pub use model::*;
 pub use node_command::{NodeCommand, NotNode};
@@ -58,7 +60,7 @@ pub use request::{NAME_CHARS_MAX, STREAMS, mix};
 pub use schema::schema;
 pub use script::{script, script_at};
 pub use secret::{Secrets, has_secrets, is_secret_name, masked, masked_words, quotable, veiled};
-pub use url::{Place, Url};
+pub use url::{Url, UrlPlace};
 
 /// Larger than any experiment. Keeps a mistaken path (a log, a device) from filling the memory.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -143,12 +145,12 @@ pub fn parse(text: &str, directory: &Path) -> Result<Plan, Vec<Problem>> {
 /// # Errors
 /// As [`parse`], and if something that the file names does not exist at the commit.
 pub fn parse_at(text: &str, directory: &Path, against: Option<&Against>) -> Result<Plan, Vec<Problem>> {
-    let mut tree = tree::Node::parse(text)?;
+    let mut tree = tree::TomlNode::parse(text)?;
     tree.keep_typed_numbers();
     let mut problems = factor::unfold(&mut tree);
     problems.extend(secret::lost(&tree));
     problems.extend(check::check(&mut tree, &SCHEMA));
-    let source = problem::Source { text, directory, against, complete: problems.is_empty() };
+    let source = problem::FileSource { text, directory, against, complete: problems.is_empty() };
     let plan = resolve::plan(&tree, source, &mut problems);
     problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
     let mut plan = plan.filter(|_| problems.is_empty()).ok_or(problems)?;

@@ -6,12 +6,12 @@ use crate::model::{Load, Request};
 use crate::placeholder::placeholders;
 use crate::problem::{Site, did_you_mean};
 use crate::secret::{Field, is_in_secret, is_placeholder};
-use crate::tree::Node;
+use crate::tree::TomlNode;
 
 /// Checks the requests of a load in the list at `list`.
 pub(crate) fn judge(site: &mut Site<'_>, list: &[&str], load: &Load) {
     let requests = &load.requests;
-    let (tree, mut known): (&Node, Vec<&str>) = (site.tree, Vec::new());
+    let (tree, mut known): (&TomlNode, Vec<&str>) = (site.tree, Vec::new());
     for (index, request) in requests.iter().enumerate() {
         let node = tree.item(list, index).unwrap_or(tree);
         if !request.once && !request.capture.is_empty() {
@@ -44,7 +44,7 @@ pub(crate) fn judge(site: &mut Site<'_>, list: &[&str], load: &Load) {
 }
 
 /// Placeholders of rows of values are checked with the rows.
-fn judge_holes(site: &mut Site<'_>, node: &Node, request: &Request, captured: &[&str]) {
+fn judge_holes(site: &mut Site<'_>, node: &TomlNode, request: &Request, captured: &[&str]) {
     if captured.is_empty() || request.values.is_some() {
         return;
     }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use ::model::{Process, Rates, Until};
+use ::model::{ArrivalProcess, Rates, Until};
 use serde::{Deserialize, Serialize};
 
 use crate::file;
@@ -27,7 +27,7 @@ pub struct Measure {
     /// One slice for each rate. `None` is one slice in closed loop.
     pub rates: Option<Rates>,
     /// Distribution of requests in time in open loop.
-    pub arrivals: Process,
+    pub arrivals: ArrivalProcess,
     /// Load before the first slice, at the limit of the connections. 0 for none.
     pub warmup: Duration,
 }
@@ -61,10 +61,10 @@ impl Measure {
 /// The measurement that the file requests, if any.
 pub(crate) fn measure(
     site: &mut Site<'_>,
-    written: Option<&file::Measure>,
+    written: Option<&file::MeasureTable>,
     factors: &[Factor],
 ) -> Option<Measure> {
-    let file::Measure { duration, requests, rate, arrivals, warmup } = written?;
+    let file::MeasureTable { duration, requests, rate, arrivals, warmup } = written?;
     report_comparing(site);
     let mut length = |key, period: Option<Period>, least| {
         period.map(|period| site.within(&["measure", key], period, (least, LENGTH_MAX)))

@@ -28,7 +28,7 @@ pub use crate::generators::{Generators, Kubernetes};
 use crate::measure::Measure;
 use crate::secret::Secrets;
 pub use ::model::{
-    Contract, Digest, Metric, Pacing, Process, Protocol, RATE_MAX_PER_S, ResponseField, Think,
+    ArrivalProcess, Contract, Digest, Metric, Pacing, Protocol, RATE_MAX_PER_S, ResponseField, Think,
 };
 
 /// A checked experiment: every variant is resolved to plain values.
@@ -184,7 +184,7 @@ pub struct Design {
     /// Further metrics that get their own verdicts, at the price of wider intervals for all.
     pub co_primary: Vec<Metric>,
     /// The request that latency metrics are about. `None` for all requests together.
-    pub endpoint: Option<Endpoint>,
+    pub endpoint: Option<JudgedEndpoint>,
     /// Which processors the services may use.
     pub cpus: Cpus,
     /// The smallest relative difference that matters, as a fraction: 0.03 is 3 %.
@@ -214,12 +214,12 @@ pub struct Design {
     pub explain: bool,
     /// The common rate of all variants in open loop. `None` is closed loop. Always set if the metric is a
     /// latency.
-    pub rate: Option<Rate>,
+    pub rate: Option<PlannedRate>,
     /// The rate at the end of each slice, reached evenly. `None` for a constant rate.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ramp_to: Option<Rate>,
+    pub ramp_to: Option<PlannedRate>,
     /// Distribution of requests in time in open loop. Has no effect in closed loop.
-    pub arrivals: Process,
+    pub arrivals: ArrivalProcess,
     /// Service level objectives: capacity is the highest rate at which all of them hold. Empty if capacity is
     /// not measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -246,15 +246,16 @@ impl Design {
     /// capacity.
     pub fn mean_rate_per_s(&self) -> Option<f64> {
         match (self.rate?, self.ramp_to) {
-            (Rate::PerSecond(from), Some(Rate::PerSecond(to))) => Some((from + to) / 2.0),
-            (Rate::PerSecond(per_s), None) => Some(per_s),
-            (Rate::ShareOfCapacity(_), _) | (Rate::PerSecond(_), Some(Rate::ShareOfCapacity(_))) => None,
+            (PlannedRate::PerSecond(from), Some(PlannedRate::PerSecond(to))) => Some((from + to) / 2.0),
+            (PlannedRate::PerSecond(per_s), None) => Some(per_s),
+            (PlannedRate::ShareOfCapacity(_), _)
+            | (PlannedRate::PerSecond(_), Some(PlannedRate::ShareOfCapacity(_))) => None,
         }
     }
 
     /// Whether the rate depends on capacities, which are measured first.
     pub fn rate_needs_capacity(&self) -> bool {
-        self.rate.into_iter().chain(self.ramp_to).any(Rate::is_share)
+        self.rate.into_iter().chain(self.ramp_to).any(PlannedRate::is_share)
     }
 
     /// The metric that needs the most requests in a trial, and their number. If a metric is about one
@@ -290,19 +291,19 @@ impl LookRule {
 /// Requests due per second in open loop, the same for every variant.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rate {
+pub enum PlannedRate {
     /// A number above 0 and at most [`RATE_MAX_PER_S`]. 0 is only permitted at an end of a ramp.
     PerSecond(f64),
     /// A share of the slowest variant's capacity in closed loop, above 0 and at most 0.95.
     ShareOfCapacity(f64),
 }
 
-impl Rate {
+impl PlannedRate {
     /// Whether it is only known after capacities are measured.
     pub fn is_share(self) -> bool {
         match self {
-            Rate::PerSecond(_) => false,
-            Rate::ShareOfCapacity(_) => true,
+            PlannedRate::PerSecond(_) => false,
+            PlannedRate::ShareOfCapacity(_) => true,
         }
     }
 }
@@ -465,7 +466,7 @@ pub struct Tls {
 
 /// The request whose response times the latency metrics are about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Endpoint {
+pub struct JudgedEndpoint {
     /// Its name, the same in every variant.
     pub name: String,
     /// Its share of all requests, above 0 and at most 1. If variants differ, the smallest share.

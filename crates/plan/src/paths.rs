@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use ::model::Digest;
 
 use crate::model::{
-    Building, Command, Container, ContainerOf, Generators, Load, Plan, Preparation, Request, Service, Source,
-    Tls, Variant,
+    Building, Container, ContainerOf, Generators, Load, Plan, Preparation, Request, Service, ServiceCommand,
+    ServiceSource, Tls, Variant,
 };
 
 use crate::outside::read_file;
@@ -97,15 +97,15 @@ impl<'p> PlanPaths<'p> {
         let Variant { name: _, levels: _, services, entry: _, load, expect: _ } = variant;
         for Service { name: _, source, ready: _, ready_timeout: _, needs: _ } in services {
             match source {
-                Source::Deployed { .. } | Source::Url { .. } => {}
-                Source::Command(command) => self.of_command(command),
+                ServiceSource::Deployed { .. } | ServiceSource::Url { .. } => {}
+                ServiceSource::Command(command) => self.of_command(command),
             }
         }
         self.of_load(load);
     }
 
-    fn of_command(&mut self, command: &'p mut Command) {
-        let Command {
+    fn of_command(&mut self, command: &'p mut ServiceCommand) {
+        let ServiceCommand {
             command: _,
             directory,
             address: _,

@@ -6,14 +6,14 @@
 use std::path::Path;
 
 use crate::check::clipped;
-use crate::command::{self, Known, known_hint, texts};
+use crate::command::{self, KnownPlaceholders, known_hint, texts};
 use crate::file;
-use crate::model::{Building, Command, Preparation, Service, Variant};
+use crate::model::{Building, Preparation, Service, ServiceCommand, Variant};
 use crate::outside::found;
 use crate::placeholder::placeholders;
 use crate::problem::Site;
 use crate::text_form::Period;
-use crate::tree::Node;
+use crate::tree::TomlNode;
 
 const TIMEOUT: (Period, Period) = (Period::seconds(1), Period::seconds(24 * 3600));
 
@@ -25,14 +25,14 @@ const OUTPUT: &str = "output";
 /// Filters `all` for steps that services of these variants use.
 pub(crate) fn mentioned(all: Vec<Preparation>, variants: &[Variant]) -> Vec<Preparation> {
     let commands = variants.iter().flat_map(|variant| &variant.services).filter_map(Service::command);
-    let found: Vec<_> = commands.flat_map(Command::placeholders).collect();
+    let found: Vec<_> = commands.flat_map(ServiceCommand::placeholders).collect();
     let is_meant =
         |step: &Preparation| found.iter().any(|found| found.name.strip_prefix(PREFIX) == Some(&step.name));
     all.into_iter().filter(is_meant).collect()
 }
 
 /// The placeholders by which services may name folders of prepared data: `prepare.zips`.
-pub(crate) fn placeholders_of(tree: &Node) -> impl Iterator<Item = String> {
+pub(crate) fn placeholders_of(tree: &TomlNode) -> impl Iterator<Item = String> {
     tree.entries(&["prepare"]).iter().map(|entry| format!("{PREFIX}{}", entry.key))
 }
 
@@ -48,7 +48,8 @@ pub(crate) fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare)
     command::judge_name(site, &["prepare", name], name, "what is prepared");
     let timeout = site.within(&at("timeout"), *timeout, TIMEOUT);
     let names = [OUTPUT, "directory"].map(str::to_owned);
-    let known = Known { names: &names, hint: &|_, word| Some(known_hint(word, &names, ("{", "}"))) };
+    let known =
+        KnownPlaceholders { names: &names, hint: &|_, word| Some(known_hint(word, &names, ("{", "}"))) };
     command::judge_command(site, &at("command"), command, Some(known));
     command::judge_env(site, &at("env"), env, Some(known));
     let mut words = command.iter().chain(env.values().map(|value| &value.0));
@@ -89,8 +90,8 @@ fn judge_inputs(site: &mut Site<'_>, name: &str, inputs: &[String], directory: &
 }
 
 /// How services are built at another commit. Whether and where a build is needed is determined later.
-pub(crate) fn building(site: &mut Site<'_>, written: &file::Against) -> Building {
-    let file::Against { build, timeout, copy } = written;
+pub(crate) fn building(site: &mut Site<'_>, written: &file::AgainstTable) -> Building {
+    let file::AgainstTable { build, timeout, copy } = written;
     command::judge_command(site, &["against", "build"], build, None);
     let timeout = site.within(&["against", "timeout"], *timeout, TIMEOUT);
     let absolute = |path: &String| site.source.directory.join(path);

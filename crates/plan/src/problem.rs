@@ -12,11 +12,11 @@ use crate::model::Against;
 use crate::outside::found;
 use crate::secret;
 use crate::text_form::Period;
-use crate::tree::Node;
+use crate::tree::TomlNode;
 use ::model::text::{line, nearest};
 
 /// A byte range of the file's text.
-pub(crate) type Span = Range<usize>;
+pub(crate) type TextSpan = Range<usize>;
 
 /// A problem in an experiment file, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn new(span: Span, message: impl Into<String>, label: impl Into<String>) -> Self {
+    pub(crate) fn new(span: TextSpan, message: impl Into<String>, label: impl Into<String>) -> Self {
         // Paths and names in the message come from the file.
         Self { span, message: line(&message.into()), label: label.into(), hint: None }
     }
@@ -117,7 +117,7 @@ pub(crate) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 
 /// Context shared by all checks of one file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub(crate) struct FileSource<'a> {
     pub text: &'a str,
     /// Directories of services are relative to this one.
     pub directory: &'a Path,
@@ -131,20 +131,20 @@ pub(crate) struct Source<'a> {
 /// A tree, and the problems found in it.
 #[derive(Debug)]
 pub(crate) struct Site<'a> {
-    pub source: Source<'a>,
-    pub tree: &'a Node,
+    pub source: FileSource<'a>,
+    pub tree: &'a TomlNode,
     /// Name of the variant of this tree.
     pub variant: &'a str,
     pub problems: Vec<Problem>,
 }
 
 impl<'a> Site<'a> {
-    pub fn new(source: Source<'a>, tree: &'a Node, variant: &'a str) -> Self {
+    pub fn new(source: FileSource<'a>, tree: &'a TomlNode, variant: &'a str) -> Self {
         Self { source, tree, variant, problems: Vec::new() }
     }
 
     /// Reports a problem at `span`.
-    pub fn report(&mut self, span: Span, message: impl Into<String>, label: &str) -> &mut Problem {
+    pub fn report(&mut self, span: TextSpan, message: impl Into<String>, label: &str) -> &mut Problem {
         self.problems.push(Problem::new(span, message, label));
         self.problems.last_mut().expect("it was just put there")
     }
@@ -174,7 +174,7 @@ impl<'a> Site<'a> {
     }
 
     /// The same for a key at `span`.
-    pub fn file_of(&mut self, key: &str, span: Span, written: &str) -> Option<PathBuf> {
+    pub fn file_of(&mut self, key: &str, span: TextSpan, written: &str) -> Option<PathBuf> {
         let wanted = self.source.directory.join(written);
         let found = found(&wanted, Path::is_file, "it is no file").map_err(|reason| {
             let message = format!("`{key}`: `{}` cannot be used: {reason}", clipped(written));
@@ -184,7 +184,7 @@ impl<'a> Site<'a> {
     }
 
     /// Whether this placeholder refers to a secret. Reports an unavailable secret at `span`.
-    pub fn is_secret(&mut self, name: &str, span: Span) -> bool {
+    pub fn is_secret(&mut self, name: &str, span: TextSpan) -> bool {
         let Some(value) = secret::value(name, self.source.directory) else { return false };
         if let Err(reason) = value {
             let place = self.part_place(span, &format!("{{{name}}}"));
@@ -194,7 +194,7 @@ impl<'a> Site<'a> {
     }
 
     /// Span of `part` within the value at `span`, or the whole value if escapes hide it.
-    pub fn part_place(&self, span: Span, part: &str) -> Span {
+    pub fn part_place(&self, span: TextSpan, part: &str) -> TextSpan {
         let written = self.source.text.get(span.clone()).unwrap_or_default();
         match written.find(part) {
             Some(offset) => span.start + offset..span.start + offset + part.len(),

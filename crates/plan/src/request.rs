@@ -15,13 +15,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::check::{check, clipped, shown_key};
-use crate::file::{self, Asked, OneOrMany, Version};
+use crate::file::{self, FormatVersion, OneOrMany, RequestTarget};
 use crate::model::{Contract, Load, Network, Protocol, Request, Service, Tls};
 use crate::placeholder::placeholders;
-use crate::problem::{Problem, Site, Source, Span};
+use crate::problem::{FileSource, Problem, Site, TextSpan};
 use crate::text_form::{Period, ThinkText, is_field_name};
-use crate::tree::Node;
-use crate::{Place, SCHEMA, log_in, secret, service};
+use crate::tree::TomlNode;
+use crate::{SCHEMA, UrlPlace, log_in, secret, service};
 
 const TIMEOUT: (Period, Period) = (Period::milliseconds(10), Period::seconds(600));
 /// Concurrent requests on an HTTP/2 connection. Browsers have about this many, and servers permit 100 and
@@ -36,8 +36,8 @@ const LIST: [&str; 2] = ["load", "requests"];
 /// The engine frames requests and manages connections itself. These fields would contradict it.
 const ENGINE_HEADERS: [&str; 3] = ["connection", "content-length", "transfer-encoding"];
 
-pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Load {
-    let file::Load {
+pub(crate) fn load(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>) -> Load {
+    let file::LoadTable {
         connections,
         threads,
         rate,
@@ -96,8 +96,8 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Servic
 pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct File {
-        request: Vec<file::Request>,
+    struct RequestsFile {
+        request: Vec<file::RequestTable>,
         cookies: bool,
         think: Option<ThinkText>,
     }
@@ -117,12 +117,12 @@ pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
         schema["$defs"]["Request"]["properties"]["method"] = json!({ "type": "string" });
         schema
     });
-    let mut tree = Node::parse(text)?;
+    let mut tree = TomlNode::parse(text)?;
     let mut problems = check(&mut tree, &MIX);
-    let file: File = tree.read().map_err(|problem| problems.push(problem)).unwrap_or_default();
-    let source = Source { text, directory: folder, against: None, complete: problems.is_empty() };
+    let file: RequestsFile = tree.read().map_err(|problem| problems.push(problem)).unwrap_or_default();
+    let source = FileSource { text, directory: folder, against: None, complete: problems.is_empty() };
     let mut site = Site::new(source, &tree, "");
-    let load = file::Load { sample_every: SAMPLE_EVERY, ..file::Load::default() };
+    let load = file::LoadTable { sample_every: SAMPLE_EVERY, ..file::LoadTable::default() };
     let mut requests = Vec::new();
     for (index, written) in file.request.iter().enumerate() {
         let node = tree.item(&["request"], index).unwrap_or(&tree);
@@ -143,7 +143,7 @@ pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
 }
 
 /// The request of a load with a single one.
-fn single(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Request {
+fn single(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>) -> Request {
     let node = site.tree.entry(&["load"]).map_or(site.tree, |entry| &entry.node);
     let is_written = node.entry(&["path"]).is_some();
     let mut request = asked(site, (node, "load.headers"), &load.single);
@@ -156,7 +156,7 @@ fn single(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Re
     request
 }
 
-fn several(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Vec<Request> {
+fn several(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>) -> Vec<Request> {
     // Keys of a single request mean nothing for several.
     for key in ["method", "path", "body", "body_file"] {
         if site.tree.entry(&["load", key]).is_some() {
@@ -185,11 +185,11 @@ fn several(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> V
 /// One of several requests, at `node`. `shown` is the name of their list.
 fn one(
     site: &mut Site<'_>,
-    (node, shown): (&Node, &str),
-    written: &file::Request,
-    (load, entry): (&file::Load, Option<&Service>),
+    (node, shown): (&TomlNode, &str),
+    written: &file::RequestTable,
+    (load, entry): (&file::LoadTable, Option<&Service>),
 ) -> Request {
-    let file::Request { name, weight, asked: own, expect, once, capture } = written;
+    let file::RequestTable { name, weight, asked: own, expect, once, capture } = written;
     let mut request = asked(site, (node, shown), own);
     if own.method.is_none() && (!request.body.is_empty() || own.body_file.is_some()) {
         "POST".clone_into(&mut request.method);
@@ -216,8 +216,8 @@ fn one(
 }
 
 /// Keys in `load` itself that apply to all of several requests.
-fn shared(single: &Asked) -> (&IndexMap<String, OneOrMany<String>>, Option<&str>) {
-    let Asked {
+fn shared(single: &RequestTarget) -> (&IndexMap<String, OneOrMany<String>>, Option<&str>) {
+    let RequestTarget {
         headers,
         values,
         // Rejected beside `load.requests`.
@@ -230,8 +230,8 @@ fn shared(single: &Asked) -> (&IndexMap<String, OneOrMany<String>>, Option<&str>
 }
 
 /// A request at `node`. `shown` is the source of its headers.
-fn asked(site: &mut Site<'_>, (node, shown): (&Node, &str), written: &Asked) -> Request {
-    let Asked { method, path, headers, body, body_file, values: rows_of } = written;
+fn asked(site: &mut Site<'_>, (node, shown): (&TomlNode, &str), written: &RequestTarget) -> Request {
+    let RequestTarget { method, path, headers, body, body_file, values: rows_of } = written;
     for (index, (name, values)) in headers.iter().enumerate() {
         let values = values.as_slice();
         let is_repeated = headers.keys().take(index).any(|other| header::is_same(other, name));
@@ -258,7 +258,7 @@ fn asked(site: &mut Site<'_>, (node, shown): (&Node, &str), written: &Asked) -> 
 }
 
 /// Checks secrets in a text that is sent. Other names in braces are checked with the rows of values.
-fn judge_secrets(site: &mut Site<'_>, text: &str, span: Span) {
+fn judge_secrets(site: &mut Site<'_>, text: &str, span: TextSpan) {
     for placeholder in placeholders(text) {
         site.is_secret(placeholder.name, span.clone());
     }
@@ -300,7 +300,7 @@ fn judge_name(site: &mut Site<'_>, index: usize, name: &str, before: &[Request])
 }
 
 /// A file of values, whose extension determines the format.
-fn rows(site: &mut Site<'_>, span: Span, written: Option<&str>) -> Option<PathBuf> {
+fn rows(site: &mut Site<'_>, span: TextSpan, written: Option<&str>) -> Option<PathBuf> {
     let written = written?;
     let found = site.file_of("values", span.clone(), written)?;
     let end = found.extension().and_then(|end| end.to_str()).unwrap_or_default();
@@ -313,8 +313,8 @@ fn rows(site: &mut Site<'_>, span: Span, written: Option<&str>) -> Option<PathBu
 }
 
 /// The protocol. Reports keys of the other protocol.
-fn protocol(site: &mut Site<'_>, load: &file::Load) -> Protocol {
-    let is_http2 = load.protocol == Version::Http2;
+fn protocol(site: &mut Site<'_>, load: &file::LoadTable) -> Protocol {
+    let is_http2 = load.protocol == FormatVersion::Http2;
     let several = is_http2 || load.pipeline.is_some_and(|n| n > 1);
     let keys = [
         (
@@ -335,14 +335,14 @@ fn protocol(site: &mut Site<'_>, load: &file::Load) -> Protocol {
         }
     }
     match load.protocol {
-        Version::Http1 => Protocol::Http1 { pipeline: load.pipeline.unwrap_or(1) },
-        Version::Http2 => Protocol::Http2 { streams: load.streams.unwrap_or(STREAMS) },
+        FormatVersion::Http1 => Protocol::Http1 { pipeline: load.pipeline.unwrap_or(1) },
+        FormatVersion::Http2 => Protocol::Http2 { streams: load.streams.unwrap_or(STREAMS) },
     }
 }
 
 /// TLS with the expected name of the certificate, for an https URL or a started service that is configured
 /// for TLS.
-fn tls(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Option<Tls> {
+fn tls(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>) -> Option<Tls> {
     let url = entry.and_then(Service::url);
     if let (Some(url), Some(_)) = (url.filter(|url| !url.secure), &load.tls) {
         let message = format!("`load.tls` is about TLS, and {url} has none");
@@ -366,9 +366,9 @@ fn tls(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Optio
     Some(Tls { ca, server_name, insecure, cert, key, resumption })
 }
 
-fn sources(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Vec<IpAddr> {
+fn sources(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>) -> Vec<IpAddr> {
     let sources: Vec<IpAddr> = load.sources.iter().map(|source| source.0).collect();
-    let socket = entry.and_then(Service::url).is_some_and(|url| matches!(url.place, Place::Unix(_)));
+    let socket = entry.and_then(Service::url).is_some_and(|url| matches!(url.place, UrlPlace::Unix(_)));
     let problem = if sources.iter().any(|source| source.is_ipv4() != sources[0].is_ipv4()) {
         "`load.sources`: IPv4 and IPv6 addresses cannot connect to the same address"
     } else if socket && !sources.is_empty() {
@@ -383,11 +383,11 @@ fn sources(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> V
 /// A contract at `node`, under its key `expect`.
 pub(crate) fn contract(
     site: &mut Site<'_>,
-    node: &Node,
-    expect: &file::Expect,
+    node: &TomlNode,
+    expect: &file::ExpectTable,
     sample_every: u64,
 ) -> Contract {
-    let file::Expect { status, headers: written, body_bytes, content } = expect;
+    let file::ExpectTable { status, headers: written, body_bytes, content } = expect;
     let mut headers: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, values) in written {
         let values = values.as_slice();
@@ -416,7 +416,7 @@ pub(crate) fn contract(
 fn judge_header(
     site: &mut Site<'_>,
     sent: Option<&str>,
-    node: &Node,
+    node: &TomlNode,
     table: &[&str],
     name: &str,
     values: &[String],
@@ -444,8 +444,8 @@ fn judge_header(
     }
 }
 
-fn network(site: &mut Site<'_>, written: Option<file::Network>) -> Option<Network> {
-    let file::Network { rate, delay } = written?;
+fn network(site: &mut Site<'_>, written: Option<file::NetworkTable>) -> Option<Network> {
+    let file::NetworkTable { rate, delay } = written?;
     if rate.is_none() && delay.is_none() && site.source.complete {
         let message = "`load.network` has neither `rate` nor `delay`";
         site.at(&["load", "network"], message, "expected at least one of them")

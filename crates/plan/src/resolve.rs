@@ -6,18 +6,18 @@ use std::collections::HashSet;
 
 use crate::design;
 use crate::factor::{self, Grid};
-use crate::file::{File, Settings};
+use crate::file::{ExperimentFile, VariantTable};
 use crate::gate;
 use crate::model::{Factor, Generators, Plan, Variant};
-use crate::problem::{Problem, Site, Source};
+use crate::problem::{FileSource, Problem, Site};
 use crate::secret::Secrets;
-use crate::tree::Node;
+use crate::tree::TomlNode;
 use crate::{generators, measure, prepare, request, service};
 
 /// Returns the plan, which is only valid without problems. `None` if too much is missing.
-pub(crate) fn plan(tree: &Node, source: Source<'_>, problems: &mut Vec<Problem>) -> Option<Plan> {
-    let file: File = tree.read().map_err(|problem| problems.push(problem)).ok()?;
-    let File {
+pub(crate) fn plan(tree: &TomlNode, source: FileSource<'_>, problems: &mut Vec<Problem>) -> Option<Plan> {
+    let file: ExperimentFile = tree.read().map_err(|problem| problems.push(problem)).ok()?;
+    let ExperimentFile {
         name,
         question,
         // Read from the tree: for each variant, and by factor and limit.
@@ -87,8 +87,8 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>, problems: &mut Vec<Problem>)
 }
 
 fn variants(
-    tree: &Node,
-    source: Source<'_>,
+    tree: &TomlNode,
+    source: FileSource<'_>,
     (factors, generators): (&[Factor], &Generators),
     problems: &mut Vec<Problem>,
 ) -> Vec<Variant> {
@@ -100,7 +100,7 @@ fn variants(
         let name = grid.variant_name(index);
         let laid = factor::laid_over(tree, &grid.names(index));
         let mut site = Site::new(source, &laid, &name);
-        match laid.read::<Settings>() {
+        match laid.read::<VariantTable>() {
             Ok(settings) => {
                 let variant = variant(&mut site, &settings, grid.names(index));
                 generators::judge_variant(&mut site, generators, &variant);
@@ -117,7 +117,7 @@ fn variants(
     variants
 }
 
-fn variant(site: &mut Site<'_>, settings: &Settings, levels: Vec<(&str, &str)>) -> Variant {
+fn variant(site: &mut Site<'_>, settings: &VariantTable, levels: Vec<(&str, &str)>) -> Variant {
     let (entry, services) = service::services(site, settings);
     let load = request::load(site, &settings.load, services.iter().find(|service| service.name == entry));
     Variant {
@@ -132,7 +132,7 @@ fn variant(site: &mut Site<'_>, settings: &Settings, levels: Vec<(&str, &str)>) 
 
 /// Reports variants that are equal although their levels differ: a level sets nothing, or nothing that
 /// counts.
-fn alike(tree: &Node, grid: Grid<'_>, variants: &[Variant]) -> Vec<Problem> {
+fn alike(tree: &TomlNode, grid: Grid<'_>, variants: &[Variant]) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     for (later, variant) in variants.iter().enumerate() {
         // Names and levels always differ.

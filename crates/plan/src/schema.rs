@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use serde_json::{Map, Value};
 
-use crate::file::File;
+use crate::file::ExperimentFile;
 
 /// JSON Schema (draft 2020-12) of the experiment file, for editors. [`crate::parse`] itself validates against
 /// it.
@@ -14,7 +14,7 @@ use crate::file::File;
 /// as references to a level or a service.
 pub fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.transforms = vec![Box::new(Tidy)]);
-    settings.into_generator().into_root_schema_for::<File>().to_value()
+    settings.into_generator().into_root_schema_for::<ExperimentFile>().to_value()
 }
 
 /// Removes details of the Rust types that do not apply to the file.

@@ -70,7 +70,7 @@ impl<'a> Field<'a> {
 }
 
 /// Parts of a text, and what is to be written instead.
-type Changes = Vec<(Range<usize>, String)>;
+type TextChanges = Vec<(Range<usize>, String)>;
 
 /// The values of an experiment that must not be kept. It has no form on disk, and shows names alone.
 #[derive(Clone, Default, PartialEq)]
@@ -93,7 +93,8 @@ impl Secrets {
     /// # Errors
     /// What cannot be had, in words, each once; a plan whose file was checked has none.
     pub fn of(plan: &Plan, folder: &Path) -> Result<Secrets, Vec<String>> {
-        let (mut values, mut found, mut problems) = (BTreeMap::new(), Found::default(), BTreeSet::new());
+        let (mut values, mut found, mut problems) =
+            (BTreeMap::new(), SecretCollection::default(), BTreeSet::new());
         let mut behind_names = BTreeSet::new();
         visit_plan(&mut plan.clone(), &mut |field, text| {
             found.typed(field, text);
@@ -170,12 +171,12 @@ impl Secrets {
         if changes.is_empty() {
             return kept;
         }
-        let with = |changes: &[&Changes]| {
-            let mut all: Changes = changes.iter().copied().flatten().cloned().collect();
+        let with = |changes: &[&TextChanges]| {
+            let mut all: TextChanges = changes.iter().copied().flatten().cloned().collect();
             all.sort_by_key(|(range, _)| range.start);
             serde_json::from_str(&spliced(&text, all.into_iter()))
         };
-        let mut taken: Vec<&Changes> = changes.values().collect();
+        let mut taken: Vec<&TextChanges> = changes.values().collect();
         if let Ok(hidden) = with(&taken) {
             return hidden;
         }
@@ -193,8 +194,8 @@ impl Secrets {
     }
 
     /// What has to be written instead of strings of a text of JSON, by the string.
-    fn changes<'t>(&self, text: &'t str) -> BTreeMap<&'t str, Changes> {
-        let mut changes: BTreeMap<&str, Changes> = BTreeMap::new();
+    fn changes<'t>(&self, text: &'t str) -> BTreeMap<&'t str, TextChanges> {
+        let mut changes: BTreeMap<&str, TextChanges> = BTreeMap::new();
         for range in strings_of(text) {
             let written = &text[range.clone()];
             let plain = &written[1..written.len() - 1];
@@ -228,9 +229,9 @@ impl Secrets {
 
 /// The secrets of a plan while they are collected: what stands in place of each, the value, and whether it is looked for elsewhere.
 #[derive(Default)]
-struct Found(Vec<(String, String, bool)>);
+struct SecretCollection(Vec<(String, String, bool)>);
 
-impl Found {
+impl SecretCollection {
     /// Takes in those that were typed in a text.
     fn typed(&mut self, field: Field<'_>, text: &str) {
         for range in secret_parts(field, text) {

@@ -8,21 +8,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::check::{clipped, shown_key};
-use crate::command::{self, Known, known_hint, texts};
+use crate::command::{self, KnownPlaceholders, known_hint, texts};
 use crate::factor::{FIXED_KEYS, LEVEL_KEYS};
-use crate::file::{self, Settings};
-use crate::model::{Command, Launcher, Ready, Service, Source, Workers};
+use crate::file::{self, VariantTable};
+use crate::model::{Launcher, Ready, Service, ServiceCommand, ServiceSource, Workers};
 use crate::node_command::NodeCommand;
 use crate::outside::read_file;
 use crate::placeholder::{Placeholder, placeholders, template_placeholders};
-use crate::problem::{Site, Span, did_you_mean, line_column, listed};
+use crate::problem::{Site, TextSpan, did_you_mean, line_column, listed};
 use crate::secret::Field;
 use crate::text_form::Period;
 use crate::{prepare, secret};
 
 pub(crate) mod elsewhere;
 
-type Services = BTreeMap<String, file::Service>;
+type Services = BTreeMap<String, file::ServiceTable>;
 
 /// Limits of the timeouts for becoming ready and for stopping.
 const TIMEOUT: (Period, Period) = (Period::milliseconds(100), Period::seconds(600));
@@ -30,7 +30,7 @@ const TIMEOUT: (Period, Period) = (Period::milliseconds(100), Period::seconds(60
 /// The entry and the services of a variant, in the order of their dependencies, the entry last.
 ///
 /// Every service of the file is checked, also those that this variant does not start.
-pub(crate) fn services(site: &mut Site<'_>, settings: &Settings) -> (String, Vec<Service>) {
+pub(crate) fn services(site: &mut Site<'_>, settings: &VariantTable) -> (String, Vec<Service>) {
     let all = &settings.services;
     for (name, service) in all {
         let path = ["services", name];
@@ -48,8 +48,8 @@ pub(crate) fn services(site: &mut Site<'_>, settings: &Settings) -> (String, Vec
     let Some(entry) = entry(site, settings) else { return (String::new(), Vec::new()) };
     // The readiness check uses plain HTTP/1.1.
     let is_plain = match settings.load.protocol {
-        file::Version::Http1 => settings.load.tls.is_none(),
-        file::Version::Http2 => false,
+        file::FormatVersion::Http1 => settings.load.tls.is_none(),
+        file::FormatVersion::Http2 => false,
     };
     let mut started = Vec::new();
     let (names, _) = walked(all, [entry.as_str()]);
@@ -64,7 +64,7 @@ pub(crate) fn services(site: &mut Site<'_>, settings: &Settings) -> (String, Vec
     (entry, started)
 }
 
-fn entry(site: &mut Site<'_>, settings: &Settings) -> Option<String> {
+fn entry(site: &mut Site<'_>, settings: &VariantTable) -> Option<String> {
     let names = || settings.services.keys().map(String::as_str);
     match &settings.entry {
         Some(entry) if settings.services.contains_key(entry) => Some(entry.clone()),
@@ -84,7 +84,7 @@ fn entry(site: &mut Site<'_>, settings: &Settings) -> Option<String> {
     }
 }
 
-fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &Services) {
+fn judge(site: &mut Site<'_>, name: &str, service: &file::ServiceTable, all: &Services) {
     let at = |key| ["services", name, key];
     site.within(&at("ready_timeout"), service.ready_timeout, TIMEOUT);
     if let Some(path) = &service.ready {
@@ -97,8 +97,10 @@ fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &Service
     judge_templates(site, name, service);
     site.within(&at("stop_timeout"), service.stop_timeout, TIMEOUT);
     let names = known_placeholders(site, name, service);
-    let known =
-        Known { names: &names, hint: &|site, word| placeholder_hint(site, name, word, &names, ("{", "}")) };
+    let known = KnownPlaceholders {
+        names: &names,
+        hint: &|site, word| placeholder_hint(site, name, word, &names, ("{", "}")),
+    };
     command::judge_command(site, &at("command"), &service.command, Some(known));
     command::judge_env(site, &at("env"), &service.env, Some(known));
     if let Some(of) = &service.container {
@@ -122,7 +124,7 @@ fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &Service
 }
 
 /// Reports placeholders in a text that is compared or requested literally, where they would not be replaced.
-pub(crate) fn judge_plain(site: &mut Site<'_>, key: &str, text: &str, span: Span) {
+pub(crate) fn judge_plain(site: &mut Site<'_>, key: &str, text: &str, span: TextSpan) {
     for Placeholder { name, range } in placeholders(text) {
         let of_a_service = ["port", "address", "directory", "scratch", "workers"].contains(&name);
         let is_meant = of_a_service || asked_by(site, name).is_some() || prepare::is_named_by(name);
@@ -139,7 +141,7 @@ pub(crate) fn judge_plain(site: &mut Site<'_>, key: &str, text: &str, span: Span
 }
 
 /// Placeholders that are permitted in a service's settings.
-fn known_placeholders(site: &Site<'_>, name: &str, service: &file::Service) -> Vec<String> {
+fn known_placeholders(site: &Site<'_>, name: &str, service: &file::ServiceTable) -> Vec<String> {
     if service.container.is_some() {
         return ["port", "address"].map(str::to_owned).into();
     }
@@ -192,8 +194,8 @@ fn placeholder_hint(
     })
 }
 
-fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: bool) -> Service {
-    let file::Service {
+fn resolved(site: &mut Site<'_>, name: &str, service: &file::ServiceTable, is_entry: bool) -> Service {
+    let file::ServiceTable {
         command: written,
         // Handled by `folders`.
         directory: _,
@@ -230,7 +232,7 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: 
         (None, Some(_)) => Vec::new(),
         (None, None) => written.clone(),
     };
-    let source = Source::Command(Command {
+    let source = ServiceSource::Command(ServiceCommand {
         command,
         directory,
         address: None,
@@ -258,7 +260,7 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: 
 fn folders(
     site: &mut Site<'_>,
     name: &str,
-    service: &file::Service,
+    service: &file::ServiceTable,
     is_contained: bool,
 ) -> (PathBuf, BTreeMap<String, String>) {
     let directory = match is_contained {
@@ -288,7 +290,7 @@ fn report_shared_ports(site: &mut Site<'_>, started: &[Service]) {
     }
 }
 
-fn judge_launcher(site: &mut Site<'_>, name: &str, service: &file::Service) {
+fn judge_launcher(site: &mut Site<'_>, name: &str, service: &file::ServiceTable) {
     let launcher = service.launcher;
     if service.pmx.is_some() && !launcher.is_pm2() {
         let message = format!("`services.{name}.pmx` is PM2's, and the launcher is `{}`", launcher.name());
@@ -317,7 +319,7 @@ fn judge_launcher(site: &mut Site<'_>, name: &str, service: &file::Service) {
     }
 }
 
-fn workers(service: &file::Service) -> Option<Workers> {
+fn workers(service: &file::ServiceTable) -> Option<Workers> {
     match service.launcher {
         Launcher::Exec => service.workers,
         Launcher::Pm2Fork => Some(Workers::Number(1)),
@@ -371,7 +373,7 @@ const TEMPLATE_BYTES_MAX: u64 = 1 << 20;
 const NAME_BYTES_MAX: usize = 100;
 
 /// Reports invalid file names, and names that launchers use themselves.
-fn judge_templates(site: &mut Site<'_>, service_name: &str, service: &file::Service) {
+fn judge_templates(site: &mut Site<'_>, service_name: &str, service: &file::ServiceTable) {
     for name in service.templates.keys() {
         let plain = !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.contains(['/', '\0']);
         if !plain || name.starts_with('.') {
@@ -389,7 +391,7 @@ fn judge_templates(site: &mut Site<'_>, service_name: &str, service: &file::Serv
 fn read_templates(
     site: &mut Site<'_>,
     service_name: &str,
-    service: &file::Service,
+    service: &file::ServiceTable,
     directory: &Path,
     known: &[String],
 ) -> BTreeMap<String, String> {

@@ -8,23 +8,23 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use ::model::{Ask, Level, Rates, ResponseField, Think};
+use ::model::{Ask, RateLevel, Rates, ResponseField, Think};
 use serde::{Serialize, Serializer};
 
 use crate::Url;
 use crate::gate::{self, Bound, Limit, UNITS};
-use crate::model::{Digest, Rate};
+use crate::model::{Digest, PlannedRate};
 
 /// A string type that has a name in the schema and is validated by it.
 pub(crate) trait TextForm: Sized {
-    const FORM: Form;
+    const FORM: TextRendering;
 
     /// Parses the text. The error follows key and value: "is not a duration".
     fn read(text: &str) -> Result<Self, String>;
 }
 
 /// Description of a form for the check of a file.
-pub(crate) struct Form {
+pub(crate) struct TextRendering {
     /// Name of its definition in the schema.
     pub name: &'static str,
     /// Description for messages: "a duration such as \"10s\"".
@@ -34,7 +34,7 @@ pub(crate) struct Form {
 }
 
 /// All forms, by their names in the schema.
-pub(crate) static FORMS: [Form; 16] = [
+pub(crate) static FORMS: [TextRendering; 16] = [
     Period::FORM,
     Percent::FORM,
     RateText::FORM,
@@ -79,7 +79,7 @@ macro_rules! text_form {
         $type:ident = $name:literal, $pattern:literal, $description:expr, $wanted:literal, $hint:literal, $read:expr
     ) => {
         impl $crate::text_form::TextForm for $type {
-            const FORM: $crate::text_form::Form = $crate::text_form::Form {
+            const FORM: $crate::text_form::TextRendering = $crate::text_form::TextRendering {
                 name: $name,
                 wanted: $wanted,
                 hint: $hint,
@@ -223,7 +223,7 @@ text_form! {
     /// A share of the slowest variant's capacity in closed loop, above 0% and at most 95%, such as 60%, or a
     /// ramp over each slice, such as 1000..5000 or 20%..60%.
     #[derive(Copy)]
-    RateText((Rate, Option<Rate>)) = "Rate",
+    RateText((PlannedRate, Option<PlannedRate>)) = "Rate",
     "^[0-9]+([.][0-9]+)?(%|%?[.][.][0-9]+([.][0-9]+)?%?)$",
     "a share of saturation such as \"60%\"",
     "requests per second are a number without quotes: 1000; a share of what the slowest variant can do is above 0 and at most 95, with its sign: \"60%\"; both make ramps over each slice: \"1000..5000\", \"20%..60%\"",
@@ -235,30 +235,30 @@ text_form! {
 const CAPACITY_PERCENT_MAX: f64 = 95.0;
 
 /// The rate, and its value at the end of each slice. `None` for a constant rate.
-fn rate(text: &str) -> Result<(Rate, Option<Rate>), String> {
+fn rate(text: &str) -> Result<(PlannedRate, Option<PlannedRate>), String> {
     let rates = text.parse::<Rates>().map_err(|why| format!("is no rate: {why}"))?;
-    let level = |level: Level| match level {
-        Level::PerSecond(per_s) => Ok(Rate::PerSecond(per_s)),
-        Level::Percent(percent) if percent > CAPACITY_PERCENT_MAX => {
+    let level = |level: RateLevel| match level {
+        RateLevel::PerSecond(per_s) => Ok(PlannedRate::PerSecond(per_s)),
+        RateLevel::Percent(percent) if percent > CAPACITY_PERCENT_MAX => {
             Err(format!("is too large, it must be at most {CAPACITY_PERCENT_MAX}%"))
         }
-        Level::Percent(percent) => Ok(Rate::ShareOfCapacity(percent / 100.0)),
+        RateLevel::Percent(percent) => Ok(PlannedRate::ShareOfCapacity(percent / 100.0)),
     };
     let [ask] = *rates.asks() else {
         return Err("has several steps, and an experiment has one rate".to_owned());
     };
     match ask {
-        Ask::At(from @ Level::Percent(_)) => Ok((level(from)?, None)),
-        Ask::Ramp(Level::PerSecond(_), Level::Percent(_)) | Ask::Ramp(Level::Percent(_), Level::PerSecond(_)) => {
+        Ask::At(from @ RateLevel::Percent(_)) => Ok((level(from)?, None)),
+        Ask::Ramp(RateLevel::PerSecond(_), RateLevel::Percent(_)) | Ask::Ramp(RateLevel::Percent(_), RateLevel::PerSecond(_)) => {
             Err("goes from a number of requests per second to a share of saturation or back, and which of the two is more is only known \
                  in the run"
                 .to_owned())
         }
-        Ask::Ramp(from @ Level::PerSecond(_), to @ Level::PerSecond(_))
-        | Ask::Ramp(from @ Level::Percent(_), to @ Level::Percent(_)) => {
+        Ask::Ramp(from @ RateLevel::PerSecond(_), to @ RateLevel::PerSecond(_))
+        | Ask::Ramp(from @ RateLevel::Percent(_), to @ RateLevel::Percent(_)) => {
             Ok((level(from)?, Some(level(to)?)))
         }
-        Ask::At(Level::PerSecond(_)) => Err("is not a share of saturation".to_owned()),
+        Ask::At(RateLevel::PerSecond(_)) => Err("is not a share of saturation".to_owned()),
     }
 }
 

@@ -7,15 +7,15 @@ use serde::de::{self, IntoDeserializer, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 use toml::de::{DeTable, DeValue};
 
-use crate::problem::{Problem, Span};
+use crate::problem::{Problem, TextSpan};
 
 /// Deeper than any experiment file needs. Limits every recursion over a tree.
 const DEPTH_MAX: usize = 32;
 
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Node {
-    pub span: Span,
+pub(crate) struct TomlNode {
+    pub span: TextSpan,
     pub value: Value,
 }
 
@@ -29,31 +29,31 @@ pub(crate) enum Value {
     Boolean(bool),
     /// A value that no key of the file accepts, by its name in messages: "a date or time".
     Unusable(&'static str),
-    Array(Vec<Node>),
-    Table(Table),
+    Array(Vec<TomlNode>),
+    Table(TomlTable),
 }
 
 /// A table's entries in the order of the file, each key once.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Table {
-    pub entries: Vec<Entry>,
+pub(crate) struct TomlTable {
+    pub entries: Vec<TomlEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct TomlEntry {
     pub key: String,
-    pub key_span: Span,
-    pub node: Node,
+    pub key_span: TextSpan,
+    pub node: TomlNode,
 }
 
-impl Node {
+impl TomlNode {
     /// Parses TOML, or returns the first syntax error of each line.
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
         let (document, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() {
             return Err(syntax_problems(text, &errors));
         }
-        let table = Table::from_toml(document.into_inner(), (text, 0));
+        let table = TomlTable::from_toml(document.into_inner(), (text, 0));
         Ok(Self { span: 0..0, value: Value::Table(table) })
     }
 
@@ -75,7 +75,7 @@ impl Node {
             DeValue::Array(items) => {
                 Value::Array(items.into_iter().map(|item| Self::from_toml(item, below)).collect())
             }
-            DeValue::Table(table) => Value::Table(Table::from_toml(table, below)),
+            DeValue::Table(table) => Value::Table(TomlTable::from_toml(table, below)),
         };
         Self { span, value }
     }
@@ -108,36 +108,36 @@ impl Node {
         }
     }
 
-    pub fn table(&self) -> Option<&Table> {
+    pub fn table(&self) -> Option<&TomlTable> {
         if let Value::Table(table) = &self.value { Some(table) } else { None }
     }
 
     /// The entries, mutable. Empty if it is not a table.
-    pub fn entries_mut(&mut self) -> &mut [Entry] {
+    pub fn entries_mut(&mut self) -> &mut [TomlEntry] {
         if let Value::Table(table) = &mut self.value { &mut table.entries } else { &mut [] }
     }
 
     /// The entries of the table at `path`. Empty if there is no table.
-    pub fn entries(&self, path: &[&str]) -> &[Entry] {
+    pub fn entries(&self, path: &[&str]) -> &[TomlEntry] {
         let table = self.entry(path).and_then(|entry| entry.node.table());
         table.map_or(&[], |table| &table.entries)
     }
 
     /// The entry at the end of a path of keys.
-    pub fn entry(&self, path: &[&str]) -> Option<&Entry> {
+    pub fn entry(&self, path: &[&str]) -> Option<&TomlEntry> {
         let (last, parents) = path.split_last()?;
         let parent = parents.iter().try_fold(self, |node, key| Some(&node.table()?.get(key)?.node))?;
         parent.table()?.get(last)
     }
 
     /// The `index`-th item of the array at `path`.
-    pub fn item(&self, path: &[&str], index: usize) -> Option<&Node> {
+    pub fn item(&self, path: &[&str], index: usize) -> Option<&TomlNode> {
         let Value::Array(items) = &self.entry(path)?.node.value else { return None };
         items.get(index)
     }
 
     /// Place of the value at `path`. If it does not exist, place of the deepest existing key on the path.
-    pub fn place(&self, path: &[&str]) -> Span {
+    pub fn place(&self, path: &[&str]) -> TextSpan {
         if let Some(entry) = self.entry(path) {
             return entry.node.span.clone();
         }
@@ -146,12 +146,12 @@ impl Node {
     }
 
     /// Place of the `index`-th item of the array at `path`. Place of the value itself if it is not an array.
-    pub fn item_place(&self, path: &[&str], index: usize) -> Span {
+    pub fn item_place(&self, path: &[&str], index: usize) -> TextSpan {
         self.item(path, index).map_or_else(|| self.place(path), |item| item.span.clone())
     }
 
     /// Place of the key at the end of `path`. If it does not exist, place of its parents.
-    pub fn key_place(&self, path: &[&str]) -> Span {
+    pub fn key_place(&self, path: &[&str]) -> TextSpan {
         self.entry(path).map_or_else(|| self.place(path), |entry| entry.key_span.clone())
     }
 }
@@ -167,14 +167,14 @@ fn is_env(path: &[&str]) -> bool {
     }
 }
 
-impl Table {
+impl TomlTable {
     fn from_toml(table: DeTable<'_>, file: (&str, usize)) -> Self {
-        let mut entries: Vec<Entry> = table
+        let mut entries: Vec<TomlEntry> = table
             .into_iter()
-            .map(|(key, value)| Entry {
+            .map(|(key, value)| TomlEntry {
                 key_span: key.span(),
                 key: key.into_inner().into_owned(),
-                node: Node::from_toml(value, file),
+                node: TomlNode::from_toml(value, file),
             })
             .collect();
         // The toml crate sorts by name. The order of the file follows from the keys' places.
@@ -182,7 +182,7 @@ impl Table {
         Self { entries }
     }
 
-    pub fn get(&self, key: &str) -> Option<&Entry> {
+    pub fn get(&self, key: &str) -> Option<&TomlEntry> {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
@@ -190,11 +190,11 @@ impl Table {
     /// header fields are compared without case.
     ///
     /// Returns the places of `over`'s keys that replaced something.
-    pub fn lay(&mut self, over: &Table) -> Vec<Span> {
+    pub fn lay(&mut self, over: &TomlTable) -> Vec<TextSpan> {
         self.lay_where(over, |one, other| one == other)
     }
 
-    fn lay_where(&mut self, over: &Table, same: fn(&str, &str) -> bool) -> Vec<Span> {
+    fn lay_where(&mut self, over: &TomlTable, same: fn(&str, &str) -> bool) -> Vec<TextSpan> {
         let mut replaced = Vec::new();
         for entry in &over.entries {
             match self.entries.iter_mut().find(|under| same(&under.key, &entry.key)) {
@@ -215,8 +215,8 @@ impl Table {
     }
 
     /// Every value in it that is not a table, with its path and the place of its key.
-    pub fn leaves(&self) -> Vec<(String, Span)> {
-        let of_entry = |Entry { key, key_span, node }: &Entry| match &node.value {
+    pub fn leaves(&self) -> Vec<(String, TextSpan)> {
+        let of_entry = |TomlEntry { key, key_span, node }: &TomlEntry| match &node.value {
             Value::Table(table) => {
                 table.leaves().into_iter().map(|(path, span)| (format!("{key}.{path}"), span)).collect()
             }
@@ -269,14 +269,14 @@ fn syntax_problem(error: &toml::de::Error) -> Problem {
     Problem { hint, ..Problem::new(span, message, label) }
 }
 
-impl<'de> IntoDeserializer<'de> for &'de Node {
+impl<'de> IntoDeserializer<'de> for &'de TomlNode {
     type Deserializer = Self;
     fn into_deserializer(self) -> Self {
         self
     }
 }
 
-impl<'de> de::Deserializer<'de> for &'de Node {
+impl<'de> de::Deserializer<'de> for &'de TomlNode {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {

@@ -23,14 +23,14 @@ pub struct Url {
     /// Whether it is `https`.
     pub secure: bool,
     /// The address.
-    pub place: Place,
+    pub place: UrlPlace,
     /// Path and query, beginning with `/`.
     pub path: String,
 }
 
 /// Address of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum UrlPlace {
     /// A port of a host.
     Tcp {
         /// A name or an address. An IPv6 address is without brackets.
@@ -46,15 +46,15 @@ impl Url {
     /// The host's name. An IPv6 address is without its zone, and a unix socket has `localhost`.
     pub fn host(&self) -> &str {
         match &self.place {
-            Place::Tcp { host, .. } if host.contains(':') => host.split('%').next().unwrap_or(host),
-            Place::Tcp { host, .. } => host,
-            Place::Unix(_) => LOCALHOST,
+            UrlPlace::Tcp { host, .. } if host.contains(':') => host.split('%').next().unwrap_or(host),
+            UrlPlace::Tcp { host, .. } => host,
+            UrlPlace::Unix(_) => LOCALHOST,
         }
     }
 
     /// Host and port as in the `Host` header, where a zone means nothing (RFC 6874).
     pub fn authority(&self) -> String {
-        let Place::Tcp { port, .. } = &self.place else { return LOCALHOST.to_owned() };
+        let UrlPlace::Tcp { port, .. } = &self.place else { return LOCALHOST.to_owned() };
         self.with_port(self.host(), *port)
     }
 
@@ -66,15 +66,15 @@ impl Url {
     /// The URL without the path.
     pub fn origin(&self) -> String {
         let place = match &self.place {
-            Place::Tcp { host, port } => self.with_port(host, *port),
-            Place::Unix(socket) => format!("{UNIX}{}", socket.display()),
+            UrlPlace::Tcp { host, port } => self.with_port(host, *port),
+            UrlPlace::Unix(socket) => format!("{UNIX}{}", socket.display()),
         };
         format!("{}://{place}", if self.secure { "https" } else { "http" })
     }
 
     /// Whether it certainly refers to this machine: to loopback, `0.0.0.0`, or a unix socket.
     pub fn is_local(&self) -> bool {
-        let Place::Tcp { host, .. } = &self.place else { return true };
+        let UrlPlace::Tcp { host, .. } = &self.place else { return true };
         let name = host.to_ascii_lowercase();
         let address = self.host().parse().map(|address: IpAddr| address.to_canonical());
         let is_here = |address: IpAddr| address.is_loopback() || address.is_unspecified();
@@ -111,7 +111,7 @@ impl FromStr for Url {
                 if !socket.starts_with('/') || socket.ends_with('/') {
                     return Err("names no socket by an absolute path".to_owned());
                 }
-                (Place::Unix(socket.into()), path)
+                (UrlPlace::Unix(socket.into()), path)
             }
             None => {
                 let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
@@ -126,7 +126,7 @@ impl FromStr for Url {
     }
 }
 
-fn tcp(authority: &str, default_port: u16) -> Result<Place, String> {
+fn tcp(authority: &str, default_port: u16) -> Result<UrlPlace, String> {
     if authority.contains('@') {
         return Err("has a user, which belongs into a header such as Authorization".to_owned());
     }
@@ -158,7 +158,7 @@ fn tcp(authority: &str, default_port: u16) -> Result<Place, String> {
         Some((address, zone)) => format!("{address}%{zone}"),
         None => host.to_owned(),
     };
-    Ok(Place::Tcp { host, port })
+    Ok(UrlPlace::Tcp { host, port })
 }
 
 fn default_port(secure: bool) -> u16 {
@@ -167,7 +167,7 @@ fn default_port(secure: bool) -> u16 {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let colon = if matches!(self.place, Place::Unix(_)) { ":" } else { "" };
+        let colon = if matches!(self.place, UrlPlace::Unix(_)) { ":" } else { "" };
         write!(f, "{}{colon}{}", self.origin(), self.path)
     }
 }
@@ -219,7 +219,7 @@ mod tests {
     fn reads_the_zone_of_an_address_in_both_forms() {
         for text in ["http://[fe80::1%25eth0]:81/", "http://[fe80::1%eth0]:81/"] {
             let url: Url = text.parse().unwrap();
-            assert_eq!(url.place, Place::Tcp { host: "fe80::1%eth0".to_owned(), port: 81 });
+            assert_eq!(url.place, UrlPlace::Tcp { host: "fe80::1%eth0".to_owned(), port: 81 });
             assert_eq!((url.host(), url.origin().as_str()), ("fe80::1", "http://[fe80::1%eth0]:81"));
         }
     }

@@ -8,13 +8,13 @@ use std::path::Path;
 use std::thread;
 
 use machine::{Facts, commit_of, output_of, version_of};
-use plan::{Command as Started, Plan, Service};
+use plan::{Plan, Service, ServiceCommand as Started};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A fingerprint of machine and software.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Environment {
+pub struct MachineFingerprint {
     /// Kernel release, for example `6.1.0-18-amd64`.
     pub kernel: Option<String>,
     /// The C library, for example `glibc 2.41`, if it reports its version.
@@ -38,9 +38,9 @@ pub struct Environment {
     pub commit: Option<String>,
 }
 
-impl Environment {
+impl MachineFingerprint {
     /// Reads this machine, and the runtimes and the source that a plan uses.
-    pub fn look(plan: &Plan) -> Environment {
+    pub fn look(plan: &Plan) -> MachineFingerprint {
         let services = plan.variants.iter().flat_map(|variant| &variant.services);
         let services: Vec<&Started> = services.filter_map(Service::command).collect();
         let source = source(plan).and_then(Service::command);
@@ -51,7 +51,7 @@ impl Environment {
             services.iter().filter_map(|service| service.command.first()).collect();
         let runtimes = programs.into_iter().filter_map(|name| Some((name.clone(), version_of(name)?)));
         let facts = Facts::look();
-        Environment {
+        MachineFingerprint {
             kernel: facts.host.kernel,
             libc: output_of(machine::command("getconf").arg("GNU_LIBC_VERSION")),
             cpu_model: facts.processors.model,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use model::Pacing;
 
 use crate::{
-    Allocation, Capture, ConnectionsChosen, CoresChosen, Deployed, EndReason, Ended, Event, Generator,
-    GeneratorLost, Header, Prepared, RateChosen, Slice, SliceKind, TrialEnded, TrialStarted, WarmUp,
+    Allocation, Capture, ConnectedGenerator, ConnectionsChosen, CoresChosen, DeployedSeen, EndReason, Ended,
+    Event, GeneratorLost, Header, Prepared, RateChosen, Slice, SliceKind, TrialEnded, TrialStarted, WarmUp,
 };
 
 /// All data of a run.
@@ -19,7 +19,7 @@ pub struct Record {
     /// Text of the experiment file as run. `None` if the record lacks it, or it exceeds the size limit.
     pub experiment_text: Option<String>,
     /// The generators of the last connection. Empty if load came from the run's own process.
-    pub generators: Vec<Generator>,
+    pub generators: Vec<ConnectedGenerator>,
     /// Lost generators, in order.
     pub generators_lost: Vec<GeneratorLost>,
     /// Data prepared for services, in order.
@@ -213,7 +213,7 @@ impl Record {
     }
 
     /// Already deployed services under load, each as first recorded. Empty if all services were started.
-    pub fn deployed(&self) -> Vec<&Deployed> {
+    pub fn deployed(&self) -> Vec<&DeployedSeen> {
         let all = self.trials().filter_map(|trial| trial.started.deployed.as_ref());
         let alike = model::grouped(all.map(|one| ((&one.place, &one.address), one)));
         alike.into_iter().map(|(_, looks)| looks[0]).collect()

@@ -24,19 +24,19 @@ mod seal;
 mod summary;
 mod writer;
 
-pub use environment::{Environment, package_version};
+pub use environment::{MachineFingerprint, package_version};
 pub use fold::{Block, Record, Trial};
 pub use machine::write_whole;
 pub use model::{
-    AgentSeen, Allocation, Capture, CaptureKind, CapturedProcess, CapturedService, Cause, ConnectionsChosen,
-    ContentSeen, ContractFailure, CoresChosen, Counts, Deployed, EndReason, Ended, EndpointCounts,
-    ErrorCount, Event, FailureKind, Generator, GeneratorLost, GeneratorPart, GeneratorUse, MachineUse,
+    AgentSeen, Allocation, Capture, CaptureKind, CapturedProcess, CapturedService, Cause, ConnectedGenerator,
+    ConnectionsChosen, ContentSeen, ContractFailure, CoresChosen, Counts, DeployedSeen, EndReason, Ended,
+    EndpointCounts, ErrorCount, Event, FailureKind, GeneratorLost, GeneratorPart, GeneratorUse, MachineUse,
     NodeCounters, OpenLoop, Pauses, Phase, PodSeen, Prepared, ProcessSeen, ProfileFile, RateChosen,
     ServiceStarted, ServiceUse, Slice, SliceKind, TcpUse, ThreadUse, TrialEnded, TrialStarted, WarmUp,
     Witness, WorkersLost,
 };
 pub use reader::{HEADER_BYTES_MAX, is_being_written, open, read_file};
-pub use summary::{Folder, SUMMARY};
+pub use summary::{RecordFolder, SUMMARY};
 pub use writer::{WriteError, Writer};
 
 use std::collections::BTreeMap;
@@ -100,7 +100,7 @@ pub struct Header {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, Digest>,
     /// The machine of the run.
-    pub environment: Environment,
+    pub environment: MachineFingerprint,
 }
 
 /// Functions for the fuzz target.

@@ -105,7 +105,7 @@ pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 fn read_header(path: &Path) -> Result<(Header, Seal), Refused> {
     /// Fields whose position never changes.
     #[derive(Deserialize)]
-    struct Version {
+    struct RecordVersion {
         version: u32,
         #[serde(default)]
         proofload: String,
@@ -117,7 +117,8 @@ fn read_header(path: &Path) -> Result<(Header, Seal), Refused> {
     let header = |error: serde_json::Error| {
         Refused::new(format!("{shown}: not a record's header: {error}"), A_RECORD_IS)
     };
-    let Version { version: found, proofload: by, created } = serde_json::from_slice(&text).map_err(header)?;
+    let RecordVersion { version: found, proofload: by, created } =
+        serde_json::from_slice(&text).map_err(header)?;
     let day = created.get(..10).unwrap_or_default();
     let other = |why: String| {
         let hint = format!(

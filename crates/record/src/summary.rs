@@ -19,7 +19,7 @@ pub const SUMMARY: &str = "summary.json";
 
 /// A folder with a record's header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Folder {
+pub struct RecordFolder {
     /// Name of the folder.
     pub name: String,
     /// Path of the folder.
@@ -35,16 +35,16 @@ type MadeOf = [Option<(u64, u64)>; 2];
 
 /// The file: a summary, and the conditions under which it is valid.
 #[derive(Serialize, Deserialize)]
-struct Kept<S> {
+struct SummaryFile<S> {
     made_by: String,
     made_of: MadeOf,
     summary: S,
 }
 
-impl Folder {
+impl RecordFolder {
     /// Reads the metadata of a folder. `None` if it has no header. A folder without read permission may be a
     /// record.
-    pub fn at(directory: PathBuf) -> Option<Folder> {
+    pub fn at(directory: PathBuf) -> Option<RecordFolder> {
         let header = match fs::metadata(directory.join("record.json")) {
             Err(error) if error.kind() != ErrorKind::PermissionDenied => return None,
             header => header.ok(),
@@ -54,16 +54,16 @@ impl Folder {
         let name = directory.file_name()?.to_string_lossy().into_owned();
         let changed = header.or_else(|| fs::metadata(&directory).ok());
         let changed = changed.and_then(|file| file.modified().ok()).unwrap_or(UNIX_EPOCH);
-        Some(Folder { name, directory, changed, made_of })
+        Some(RecordFolder { name, directory, changed, made_of })
     }
 
     /// Lists all records below a folder, in no particular order. Records that vanish meanwhile are left out.
     ///
     /// # Errors
     /// If the folder itself cannot be listed.
-    pub fn all(root: &Path) -> io::Result<Vec<Folder>> {
+    pub fn all(root: &Path) -> io::Result<Vec<RecordFolder>> {
         let paths = fs::read_dir(root)?.map(|entry| entry.map(|entry| entry.path()));
-        Ok(paths.collect::<io::Result<Vec<_>>>()?.into_iter().filter_map(Folder::at).collect())
+        Ok(paths.collect::<io::Result<Vec<_>>>()?.into_iter().filter_map(RecordFolder::at).collect())
     }
 
     /// When the header was last changed, RFC 3339 in UTC with whole seconds.
@@ -74,7 +74,7 @@ impl Folder {
     /// Reads the summary, if it was made by `made_by` from the current state of the record. Otherwise `None`.
     pub fn summary<S: DeserializeOwned>(&self, made_by: &str) -> Option<S> {
         let text = read_file(&self.directory.join(SUMMARY), HEADER_BYTES_MAX).ok()?;
-        let kept: Kept<S> = serde_json::from_slice(&text).ok()?;
+        let kept: SummaryFile<S> = serde_json::from_slice(&text).ok()?;
         (kept.made_by == made_by && kept.made_of == self.made_of).then_some(kept.summary)
     }
 
@@ -84,7 +84,7 @@ impl Folder {
     /// # Errors
     /// If it cannot be written.
     pub fn keep_summary<S: Serialize>(&self, made_by: &str, summary: &S) -> io::Result<()> {
-        let kept = Kept { made_by: made_by.to_owned(), made_of: self.made_of, summary };
+        let kept = SummaryFile { made_by: made_by.to_owned(), made_of: self.made_of, summary };
         crate::write_whole(&self.directory.join(SUMMARY), &serde_json::to_vec(&kept)?)
     }
 }

@@ -14,14 +14,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use load::{Address, Arrivals, LoadSpec, Process, Rate, Request, Until};
+use load::{Address, ArrivalProcess, Arrivals, LoadSpec, Rate, RequestSpec, Until};
 use machine::clock::{monotonic_ns, process_cpu_ns};
 use machine::process;
 use model::{Counts, EndpointCounts, EndpointOutcome, GeneratorUse, OpenLoop};
 use proofload_remote::Channel;
 use proofload_remote::generators::{Fleet, FleetError};
 use proofload_remote::protocol::{
-    GeneratorRequest, GeneratorResponse, Request as Message, Response, VERSION,
+    AgentRequest as Message, AgentResponse, GeneratorRequest, GeneratorResponse, VERSION,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -119,8 +119,8 @@ fn lost(errors: Vec<FleetError>) -> String {
 fn spec(connections: u32) -> LoadSpec {
     let address = Address::Tcp(([127, 0, 0, 1], 1).into());
     let rate = Rate::Constant(REQUESTS as f64 * f64::from(connections));
-    let arrivals = Arrivals::Open { rate, process: Process::Constant, seed: 1 };
-    LoadSpec { connections, arrivals, ..LoadSpec::new(address, vec![Request::new("GET", "/", "a")]) }
+    let arrivals = Arrivals::Open { rate, process: ArrivalProcess::Constant, seed: 1 };
+    LoadSpec { connections, arrivals, ..LoadSpec::new(address, vec![RequestSpec::new("GET", "/", "a")]) }
 }
 
 /// The other process: each generator a thread, which ends with its connection.
@@ -145,10 +145,10 @@ fn serve(index: u64, stream: &UnixStream, answer_text: &str) -> io::Result<()> {
         let response = match serde_json::from_str(&line_read?)? {
             Message::Hello { .. } => {
                 let host = format!("host-{index}");
-                Response::Ready { version: VERSION, proofload: "0".into(), host, processors: 1 }
+                AgentResponse::Ready { version: VERSION, proofload: "0".into(), host, processors: 1 }
             }
-            Message::Ping(ping) => Response::Pong { ping, clock_ns: monotonic_ns() },
-            Message::Generator(request) => Response::Generator(match request {
+            Message::Ping(ping) => AgentResponse::Pong { ping, clock_ns: monotonic_ns() },
+            Message::Generator(request) => AgentResponse::Generator(match request {
                 GeneratorRequest::Begin { .. } => GeneratorResponse::Begun,
                 GeneratorRequest::Rest => GeneratorResponse::Resting,
                 GeneratorRequest::Prepare { number, .. } => GeneratorResponse::Prepared { number },
@@ -173,7 +173,7 @@ const STARTED_NS: u64 = 4_242_424_242_424_242_002;
 
 fn answer(seed: u64) -> io::Result<String> {
     let counts = Box::new(counts(seed));
-    text(&Response::Generator(GeneratorResponse::Slice {
+    text(&AgentResponse::Generator(GeneratorResponse::Slice {
         number: NUMBER,
         late_ns: 0,
         steal_share: Some(0.0),
@@ -227,7 +227,7 @@ fn counts(seed: u64) -> Counts {
     counts
 }
 
-fn text(answer: &Response) -> io::Result<String> {
+fn text(answer: &AgentResponse) -> io::Result<String> {
     Ok(serde_json::to_string(answer)?)
 }
 

@@ -49,7 +49,7 @@ impl Channel {
 
     /// The number of its process, where that is a child of this one.
     pub fn process(&self) -> Option<u32> {
-        self.keeper.downcast_ref::<Ended>().map(|child| child.0.id())
+        self.keeper.downcast_ref::<EndedChild>().map(|child| child.0.id())
     }
 }
 
@@ -64,13 +64,13 @@ pub fn here(name: impl Into<String>, mut command: Command) -> Result<Channel, Er
     let missing = || failed(io::Error::other("it has no stdin or no stdout"));
     let (input, output) = child.stdin.take().zip(child.stdout.take()).ok_or_else(missing)?;
     let input = Patient::new(input).map_err(failed)?;
-    Ok(Channel::new(name, input, output, Ended(child)))
+    Ok(Channel::new(name, input, output, EndedChild(child)))
 }
 
 /// A child that is not left behind: it has seen the end of its stdin by now, or is made to end.
-struct Ended(Child);
+struct EndedChild(Child);
 
-impl Drop for Ended {
+impl Drop for EndedChild {
     fn drop(&mut self) {
         // Both fail only where it has ended and been waited for.
         let _ = self.0.kill();
@@ -135,10 +135,10 @@ const STACK_BYTES: usize = 64 << 10;
 
 /// The last lines of a stream.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LastLines(Arc<(Mutex<Kept>, Condvar)>);
+pub(crate) struct LastLines(Arc<(Mutex<KeptChannel>, Condvar)>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptChannel {
     lines: VecDeque<String>,
     ended: bool,
 }

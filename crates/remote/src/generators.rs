@@ -4,7 +4,7 @@
 
 mod fleet;
 
-pub use fleet::{Fleet, FleetError, Ran};
+pub use fleet::{Fleet, FleetError, FleetWindow};
 use load::{LoadError, LoadSpec, Until};
 use machine::CpuTicks;
 

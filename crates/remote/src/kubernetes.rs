@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 
 use self::api::{Namespace, OF_GENERATORS};
 use self::attach::attach;
-pub use self::deployed::{Behind, Deployed};
-use self::pods::{Barrier, PodView, Step};
+pub use self::deployed::{DeployedAccess, PodsBehind};
+use self::pods::{Barrier, PodStep, PodView};
 use crate::{Channel, Error};
 
 /// How often pods are looked at, for few of them.
@@ -100,13 +100,13 @@ fn all_running(
         let are_few = pods.len() < cluster.pods as usize;
         let refusal = if are_few { job.namespace.refusal(&job.name)? } else { None };
         match barrier.step(began.elapsed(), &pods, refusal.as_deref()) {
-            Step::Open(pods) => return Ok(pods),
-            Step::Broken(error) => return Err(error),
-            Step::Wait(words) if words != last => {
+            PodStep::Open(pods) => return Ok(pods),
+            PodStep::Broken(error) => return Err(error),
+            PodStep::Wait(words) if words != last => {
                 tell(words.clone());
                 last = words;
             }
-            Step::Wait(_) => {}
+            PodStep::Wait(_) => {}
         }
         let next = Instant::now() + LOOK_EVERY + LOOK_LATER_EACH * cluster.pods;
         while Instant::now() < next {

@@ -18,7 +18,7 @@ pub mod ssh;
 
 pub use ::services::{Blame, Error};
 pub use channel::{Channel, here};
-pub use open::{Wanted, again, generators, together};
+pub use open::{WantedGenerators, again, generators, together};
 pub use program::Program;
 pub use protocol::{AgentHost, ServeError, serve};
 

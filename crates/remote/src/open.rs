@@ -32,7 +32,7 @@ const DELETION_PATIENCE: Duration = Duration::from_secs(15);
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
 /// What is wanted of a plan's generators.
-pub struct Wanted<'a> {
+pub struct WantedGenerators<'a> {
     /// Which there are.
     pub generators: &'a Generators,
     /// Name of the run, for what is made elsewhere.
@@ -51,7 +51,7 @@ pub struct Wanted<'a> {
 ///
 /// # Errors
 /// All that could not be had, and then none is left running; an empty list where it was cancelled.
-pub fn generators(wanted: &mut Wanted<'_>) -> Result<Vec<Channel>, Vec<Error>> {
+pub fn generators(wanted: &mut WantedGenerators<'_>) -> Result<Vec<Channel>, Vec<Error>> {
     opened(doors(wanted), wanted)
 }
 
@@ -68,11 +68,11 @@ pub fn together(generators: &Generators, places: &[usize]) -> Vec<Vec<usize>> {
 ///
 /// # Errors
 /// As [`generators`].
-pub fn again(wanted: &mut Wanted<'_>, places: &[usize]) -> Result<Vec<Channel>, Vec<Error>> {
+pub fn again(wanted: &mut WantedGenerators<'_>, places: &[usize]) -> Result<Vec<Channel>, Vec<Error>> {
     let place = places.first().copied().unwrap_or_default();
     // Pods are one door, the last.
     let mut door = doors(wanted).into_iter().take(place + 1).next_back();
-    if let Some(Door::Pods { cluster, away_max }) = &mut door {
+    if let Some(ChannelSource::Pods { cluster, away_max }) = &mut door {
         cluster.pods = u32::try_from(places.len()).unwrap_or(u32::MAX);
         *away_max = AWAY_MAX;
     }
@@ -80,52 +80,52 @@ pub fn again(wanted: &mut Wanted<'_>, places: &[usize]) -> Result<Vec<Channel>, 
 }
 
 /// Where channels come from; of pods also how long their cluster may not answer.
-enum Door {
+enum ChannelSource {
     Here(String, Command),
     Ssh(String),
     Pods { cluster: Kubernetes, away_max: Duration },
 }
 
-fn doors(wanted: &Wanted<'_>) -> Vec<Door> {
+fn doors(wanted: &WantedGenerators<'_>) -> Vec<ChannelSource> {
     let Generators { local, ssh, kubernetes, .. } = wanted.generators;
     let name = |number: u32| if *local == 1 { "local".to_owned() } else { format!("local {number}") };
-    let here = (1..=*local).map(|number| Door::Here(name(number), (wanted.here)()));
+    let here = (1..=*local).map(|number| ChannelSource::Here(name(number), (wanted.here)()));
     // At the beginning it is a mistake to be mended.
-    let pods = kubernetes.clone().map(|cluster| Door::Pods { cluster, away_max: Duration::ZERO });
-    here.chain(ssh.iter().cloned().map(Door::Ssh)).chain(pods).collect()
+    let pods = kubernetes.clone().map(|cluster| ChannelSource::Pods { cluster, away_max: Duration::ZERO });
+    here.chain(ssh.iter().cloned().map(ChannelSource::Ssh)).chain(pods).collect()
 }
 
-impl Door {
+impl ChannelSource {
     fn name(&self) -> String {
         match self {
-            Door::Here(name, _) => name.clone(),
-            Door::Ssh(host) if host.contains("://") => host.clone(),
-            Door::Ssh(host) => format!("ssh://{host}"),
-            Door::Pods { cluster, .. } => many(cluster.pods.into(), "pod"),
+            ChannelSource::Here(name, _) => name.clone(),
+            ChannelSource::Ssh(host) if host.contains("://") => host.clone(),
+            ChannelSource::Ssh(host) => format!("ssh://{host}"),
+            ChannelSource::Pods { cluster, .. } => many(cluster.pods.into(), "pod"),
         }
     }
 }
 
 /// What came of a door.
-type Opened = Result<Vec<Channel>, Error>;
+type OpenResult = Result<Vec<Channel>, Error>;
 
 /// What a thread that opens has to say of a door.
-enum News {
+enum OpenNews {
     /// How far it is, in words.
     Told(usize, String),
-    Done(usize, Opened),
+    Done(usize, OpenResult),
 }
 
-fn opened(doors: Vec<Door>, wanted: &mut Wanted<'_>) -> Result<Vec<Channel>, Vec<Error>> {
-    let names: Vec<String> = doors.iter().map(Door::name).collect();
+fn opened(doors: Vec<ChannelSource>, wanted: &mut WantedGenerators<'_>) -> Result<Vec<Channel>, Vec<Error>> {
+    let names: Vec<String> = doors.iter().map(ChannelSource::name).collect();
     let missing = |name: &String| format!("{name}: cannot be started: no thread could be had for it");
-    let mut results: Vec<Opened> = names.iter().map(|name| Err(Error::new(missing(name)))).collect();
+    let mut results: Vec<OpenResult> = names.iter().map(|name| Err(Error::new(missing(name)))).collect();
     // Those here take no time that would be worth a word.
-    let is_far = |place: &usize| !matches!(doors[*place], Door::Here(..));
+    let is_far = |place: &usize| !matches!(doors[*place], ChannelSource::Here(..));
     let mut far: BTreeMap<usize, String> =
         (0..doors.len()).filter(is_far).map(|place| (place, names[place].clone())).collect();
     let (began, mut told, mut left) = (Instant::now(), Instant::now(), doors.len());
-    let (work, news) = Work::begin(doors, wanted);
+    let (work, news) = OpenWork::begin(doors, wanted);
     let mut tell = |far: &BTreeMap<usize, String>, for_now| {
         if !far.is_empty() {
             (wanted.watch)(&far.values().cloned().collect::<Vec<_>>(), for_now);
@@ -134,10 +134,10 @@ fn opened(doors: Vec<Door>, wanted: &mut Wanted<'_>) -> Result<Vec<Channel>, Vec
     tell(&far, Duration::ZERO);
     while left > 0 {
         match news.recv_timeout(ASK_EVERY) {
-            Ok(News::Told(place, words)) => {
+            Ok(OpenNews::Told(place, words)) => {
                 far.insert(place, format!("{} ({words})", names[place]));
             }
-            Ok(News::Done(place, result)) => {
+            Ok(OpenNews::Done(place, result)) => {
                 far.remove(&place);
                 (results[place], left) = (result, left - 1);
             }
@@ -154,7 +154,7 @@ fn opened(doors: Vec<Door>, wanted: &mut Wanted<'_>) -> Result<Vec<Channel>, Vec
             tell(&far, began.elapsed());
         }
     }
-    let (opened, errors): (Vec<Opened>, Vec<Opened>) = results.into_iter().partition(Result::is_ok);
+    let (opened, errors): (Vec<OpenResult>, Vec<OpenResult>) = results.into_iter().partition(Result::is_ok);
     let mut errors: Vec<Error> = errors.into_iter().filter_map(Result::err).collect();
     // A program that cannot be read is that of all hosts, and keeps pods away too.
     errors.dedup();
@@ -163,8 +163,8 @@ fn opened(doors: Vec<Door>, wanted: &mut Wanted<'_>) -> Result<Vec<Channel>, Vec
 
 /// What the threads that open have in common.
 #[derive(Default)]
-struct Work {
-    doors: Mutex<VecDeque<(usize, Door)>>,
+struct OpenWork {
+    doors: Mutex<VecDeque<(usize, ChannelSource)>>,
     arguments: &'static [&'static str],
     run: String,
     /// Where the program for hosts is; `None`: it is this one.
@@ -178,22 +178,25 @@ struct Work {
     over: AtomicBool,
 }
 
-impl Work {
+impl OpenWork {
     /// Threads that open these doors one after the other. They end by themselves: what they open after the caller has cancelled is closed at
     /// once, see [`Work::cancel`].
-    fn begin(doors: Vec<Door>, wanted: &Wanted<'_>) -> (Arc<Work>, Receiver<News>) {
+    fn begin(
+        doors: Vec<ChannelSource>,
+        wanted: &WantedGenerators<'_>,
+    ) -> (Arc<OpenWork>, Receiver<OpenNews>) {
         let (to, news) = channel();
         let threads = doors.len().min(AT_ONCE_MAX);
-        let has_hosts = doors.iter().any(|door| matches!(door, Door::Ssh(_)));
-        let pods = doors.iter().position(|door| matches!(door, Door::Pods { .. }));
-        let work = Arc::new(Work {
+        let has_hosts = doors.iter().any(|door| matches!(door, ChannelSource::Ssh(_)));
+        let pods = doors.iter().position(|door| matches!(door, ChannelSource::Pods { .. }));
+        let work = Arc::new(OpenWork {
             has_hosts,
             pods,
             doors: Mutex::new(doors.into_iter().enumerate().collect()),
             arguments: wanted.arguments,
             run: wanted.run.to_owned(),
             path: wanted.generators.program.clone(),
-            ..Work::default()
+            ..OpenWork::default()
         });
         for _ in 0..threads {
             let (work, to) = (Arc::clone(&work), to.clone());
@@ -204,41 +207,41 @@ impl Work {
     }
 
     /// Begins nothing more. A thread that is at the pods is waited for: it deletes their Job, and would end with this process before that.
-    fn cancel(&self, news: &Receiver<News>, is_missing: impl Fn(usize) -> bool) {
+    fn cancel(&self, news: &Receiver<OpenNews>, is_missing: impl Fn(usize) -> bool) {
         self.over.store(true, Ordering::Relaxed);
         let shut = std::mem::take(&mut *self.doors());
         let is_begun = |place: &usize| is_missing(*place) && shut.iter().all(|(other, _)| other != place);
         let Some(pods) = self.pods.filter(is_begun) else { return };
         let until = Instant::now() + DELETION_PATIENCE;
         let next = || news.recv_timeout(until.saturating_duration_since(Instant::now()));
-        while next().is_ok_and(|said| !matches!(said, News::Done(place, _) if place == pods)) {}
+        while next().is_ok_and(|said| !matches!(said, OpenNews::Done(place, _) if place == pods)) {}
     }
 
-    fn doors(&self) -> MutexGuard<'_, VecDeque<(usize, Door)>> {
+    fn doors(&self) -> MutexGuard<'_, VecDeque<(usize, ChannelSource)>> {
         self.doors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open_all(&self, to: &Sender<News>) {
+    fn open_all(&self, to: &Sender<OpenNews>) {
         let next = || self.doors().pop_front();
         while let Some((place, door)) = next() {
             let result = self.open(door, &mut |words| {
-                let _ = to.send(News::Told(place, words));
+                let _ = to.send(OpenNews::Told(place, words));
             });
-            let _ = to.send(News::Done(place, result));
+            let _ = to.send(OpenNews::Done(place, result));
         }
     }
 
-    fn open(&self, door: Door, tell: &mut dyn FnMut(String)) -> Opened {
+    fn open(&self, door: ChannelSource, tell: &mut dyn FnMut(String)) -> OpenResult {
         match door {
-            Door::Here(name, command) => here(name, command).map(|one| vec![one]),
-            Door::Ssh(host) => {
+            ChannelSource::Here(name, command) => here(name, command).map(|one| vec![one]),
+            ChannelSource::Ssh(host) => {
                 let mut watch = |Copied { bytes, of }: Copied| {
                     tell(format!("copying the program, {}", share(bytes as f64 / of.max(1) as f64)));
                 };
                 let opened = ssh::open(&host, self.program()?, self.arguments, &mut watch);
                 opened.map(|one| vec![one])
             }
-            Door::Pods { cluster, away_max } => {
+            ChannelSource::Pods { cluster, away_max } => {
                 // Nobody waits for pods, and none is made, where the hosts beside them cannot be had.
                 if self.has_hosts {
                     self.program()?;
@@ -301,7 +304,8 @@ mod tests {
     ) -> Result<Vec<Channel>, Vec<String>> {
         let (cancelled, here) = (|| cancelled, || Command::new(program));
         let (run, arguments, watch) = ("test", &["generate"], &mut |_: &[String], _: Duration| ());
-        let mut wanted = Wanted { generators, run, arguments, here: &here, cancelled: &cancelled, watch };
+        let mut wanted =
+            WantedGenerators { generators, run, arguments, here: &here, cancelled: &cancelled, watch };
         let opened = match places {
             None => super::generators(&mut wanted),
             Some(places) => again(&mut wanted, places),
@@ -347,17 +351,17 @@ mod tests {
 
     #[test]
     fn who_cancels_waits_for_the_thread_that_takes_pods_away_and_for_no_other() {
-        let work = Work { pods: Some(1), ..Work::default() };
+        let work = OpenWork { pods: Some(1), ..OpenWork::default() };
         let (to, news) = channel();
         let (began, is_gone) = (Instant::now(), AtomicBool::new(false));
         work.cancel(&news, |place| place == 0);
         assert!(began.elapsed() < DELETION_PATIENCE / 2, "the pods are there");
         thread::scope(|scope| {
             scope.spawn(|| {
-                to.send(News::Done(0, Ok(Vec::new()))).unwrap();
+                to.send(OpenNews::Done(0, Ok(Vec::new()))).unwrap();
                 thread::sleep(Duration::from_millis(50));
                 is_gone.store(true, Ordering::Relaxed);
-                to.send(News::Done(1, Err(Error::cancelled("pods")))).unwrap();
+                to.send(OpenNews::Done(1, Err(Error::cancelled("pods")))).unwrap();
             });
             work.cancel(&news, |_| true);
             assert!(is_gone.load(Ordering::Relaxed) && work.is_over());

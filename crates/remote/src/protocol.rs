@@ -37,11 +37,11 @@ use machine::clock::monotonic_ns;
 use model::Counts;
 use serde::{Deserialize, Serialize};
 
-use self::connection::{LastByte, Watched};
+use self::connection::{LastByte, WatchedInput};
 use crate::generators::GeneratorAgent;
 use crate::{Blame, Error};
 
-pub(crate) use connection::{Connection, Heartbeat, Message, QUEUE_MAX, read, write};
+pub(crate) use connection::{AgentConnection, FrameMessage, Heartbeat, QUEUE_MAX, read, write};
 
 mod connection;
 
@@ -58,8 +58,8 @@ pub fn same_when_sent_again(bytes: &[u8]) {
             assert_eq!(sent, twice);
         }
     }
-    same::<Response>(bytes);
-    same::<Request>(bytes);
+    same::<AgentResponse>(bytes);
+    same::<AgentRequest>(bytes);
 }
 
 // The messages. Times are those of the agent's own CLOCK_MONOTONIC: how far it is from ours is known from pings.
@@ -80,7 +80,7 @@ pub(crate) fn other_version(version: u32, proofload: &str) -> String {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
-pub enum Request {
+pub enum AgentRequest {
     /// Comes first, with the [`VERSION`].
     Hello { version: u32 },
     /// Compares clocks. The number comes back at once.
@@ -99,7 +99,7 @@ pub enum Request {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
-pub enum Response {
+pub enum AgentResponse {
     /// To [`Request::Hello`]: the [`VERSION`], that of the program, the machine's name, and how many processors the agent may use.
     Ready { version: u32, proofload: String, host: String, processors: u32 },
     /// To [`Request::Ping`]: its number, and CLOCK_MONOTONIC when it was read, in nanoseconds.
@@ -193,11 +193,11 @@ pub fn serve(
         (Arc::new(Mutex::new(output)), Control::default(), LastByte::default(), host.timeout);
     let (requests, queue) = sync_channel(REQUESTS_MAX);
     let (heard, wishes, to) = (Arc::clone(&output), control.clone(), requests.clone());
-    let input = Watched { input: BufReader::new(input), last: last.clone() };
+    let input = WatchedInput { input: BufReader::new(input), last: last.clone() };
     // It ends with the input, or with the process: reading cannot be broken off.
     thread::Builder::new().name("requests".into()).spawn(move || listen(input, &heard, &wishes, &to))?;
     let generator = GeneratorAgent::new(control.clone());
-    let agent = Agent { host, control: control.clone(), generator };
+    let agent = AgentWorker { host, control: control.clone(), generator };
     let (done, ended) = channel();
     // It too: writing to a pipe that nobody reads cannot be broken off either.
     thread::Builder::new().name("agent".into()).spawn(move || done.send(agent.serve(&queue, &output)))?;
@@ -210,7 +210,7 @@ pub fn serve(
             // Or it has panicked, and said so.
             Err(_) => {
                 control.end(true);
-                let _ = requests.try_send(Ok(Request::End));
+                let _ = requests.try_send(Ok(AgentRequest::End));
                 let _ = ended.recv_timeout(END_MAX);
                 return Err(ServeError::TimedOut { timeout });
             }
@@ -253,35 +253,35 @@ impl Control {
 }
 
 /// Both threads write to it, whole frames.
-type Output<W> = Arc<Mutex<W>>;
+type SharedOutput<W> = Arc<Mutex<W>>;
 
-fn send(output: &Output<impl Write>, response: &Response) -> io::Result<()> {
+fn send(output: &SharedOutput<impl Write>, response: &AgentResponse) -> io::Result<()> {
     write(&mut *output.lock().unwrap_or_else(PoisonError::into_inner), response)
 }
 
 /// Reads requests until there are no more, and then ends what is under way.
 fn listen(
     mut input: impl BufRead,
-    output: &Output<impl Write>,
+    output: &SharedOutput<impl Write>,
     control: &Control,
-    requests: &SyncSender<io::Result<Request>>,
+    requests: &SyncSender<io::Result<AgentRequest>>,
 ) {
     loop {
-        let request = read::<Request>(&mut input);
+        let request = read::<AgentRequest>(&mut input);
         match &request {
-            Ok(Some(Request::Ping(ping))) => {
-                let pong = Response::Pong { ping: *ping, clock_ns: monotonic_ns() };
+            Ok(Some(AgentRequest::Ping(ping))) => {
+                let pong = AgentResponse::Pong { ping: *ping, clock_ns: monotonic_ns() };
                 if send(output, &pong).is_ok() {
                     continue;
                 }
                 break;
             }
-            Ok(Some(Request::Heartbeat)) => continue,
-            Ok(Some(Request::Cancel)) => {
+            Ok(Some(AgentRequest::Heartbeat)) => continue,
+            Ok(Some(AgentRequest::Cancel)) => {
                 control.cancel();
                 continue;
             }
-            Ok(Some(Request::End)) => break,
+            Ok(Some(AgentRequest::End)) => break,
             Ok(_) | Err(_) => {}
         }
         let Some(request) = request.transpose() else { break };
@@ -293,21 +293,21 @@ fn listen(
     }
     control.end(false);
     // It wakes an agent that waits for a request; any other looks at the control.
-    let _ = requests.try_send(Ok(Request::End));
+    let _ = requests.try_send(Ok(AgentRequest::End));
 }
 
 /// What carries requests out.
-struct Agent {
+struct AgentWorker {
     host: AgentHost,
     control: Control,
     generator: GeneratorAgent,
 }
 
-impl Agent {
+impl AgentWorker {
     fn serve(
         mut self,
-        requests: &Receiver<io::Result<Request>>,
-        output: &Output<impl Write>,
+        requests: &Receiver<io::Result<AgentRequest>>,
+        output: &SharedOutput<impl Write>,
     ) -> io::Result<()> {
         let mut served = Ok(());
         while let Ok(request) = requests.recv() {
@@ -316,7 +316,7 @@ impl Agent {
                 break;
             }
             let not_understood =
-                |error: io::Error| Response::Failed(Error::new(error.to_string()).by(Blame::Request));
+                |error: io::Error| AgentResponse::Failed(Error::new(error.to_string()).by(Blame::Request));
             let response = request.map_or_else(not_understood, |request| self.carry_out(request));
             served = send(output, &response);
             if served.is_err() {
@@ -328,27 +328,29 @@ impl Agent {
         drop(self);
         let ended_all = format!("nothing came for {} s, so everything there was ended", timeout.as_secs());
         let last = match is_timed_out {
-            true => Response::Failed(Error::new(ended_all)),
-            false => Response::Ended,
+            true => AgentResponse::Failed(Error::new(ended_all)),
+            false => AgentResponse::Ended,
         };
         // If the other side has gone, it need not know.
         let _ = send(output, &last);
         served
     }
 
-    fn carry_out(&mut self, request: Request) -> Response {
+    fn carry_out(&mut self, request: AgentRequest) -> AgentResponse {
         let carried_out = match request {
             // Also to another version: so it learns which one is spoken here.
-            Request::Hello { .. } => {
+            AgentRequest::Hello { .. } => {
                 let AgentHost { proofload, name: host, processors, .. } = self.host.clone();
-                Ok(Response::Ready { version: VERSION, proofload, host, processors })
+                Ok(AgentResponse::Ready { version: VERSION, proofload, host, processors })
             }
-            Request::Generator(request) => self.generator.carry_out(request).map(Response::Generator),
+            AgentRequest::Generator(request) => {
+                self.generator.carry_out(request).map(AgentResponse::Generator)
+            }
             // The reading thread keeps these to itself.
-            Request::Ping(_) | Request::Heartbeat | Request::Cancel | Request::End => {
+            AgentRequest::Ping(_) | AgentRequest::Heartbeat | AgentRequest::Cancel | AgentRequest::End => {
                 Err(Error::new("out of turn").by(Blame::Request))
             }
         };
-        carried_out.unwrap_or_else(Response::Failed)
+        carried_out.unwrap_or_else(AgentResponse::Failed)
     }
 }

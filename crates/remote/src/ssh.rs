@@ -10,7 +10,7 @@ mod talk;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 
-use talk::{Line, Step, Talk};
+use talk::{MarkedLine, Talk, TalkStep};
 
 use crate::channel::last;
 use crate::{Blame, Channel, Error, Program};
@@ -49,15 +49,15 @@ pub fn open(
 struct Login {
     program: Program,
     talk: Talk,
-    facts: Facts,
+    facts: RemoteFacts,
 }
 
 impl Login {
     /// Logs in and looks what is there. Nothing is changed.
     fn to(destination: &str, program: &Program) -> Result<Login, Error> {
         let talk = Talk::begin(Destination::new(destination)?, program)?;
-        let mut login = Login { program: program.clone(), talk, facts: Facts::default() };
-        login.receive(Step::Login)?;
+        let mut login = Login { program: program.clone(), talk, facts: RemoteFacts::default() };
+        login.receive(TalkStep::Login)?;
         Ok(login)
     }
 
@@ -72,9 +72,9 @@ impl Login {
         }
         let mut file = self.program.open()?;
         self.talk.send(&format!("put {}", self.program.bytes));
-        self.receive(Step::Folder)?;
+        self.receive(TalkStep::Folder)?;
         self.copy(&mut file, watch).map_err(|source| self.program.failed(source))?;
-        self.receive(Step::Copy).map(drop)
+        self.receive(TalkStep::Copy).map(drop)
     }
 
     /// Sends exactly as many bytes as announced, unless they are no longer taken: then the response says why.
@@ -98,7 +98,7 @@ impl Login {
     /// Starts the program, which has to be there, once it has shown that it runs.
     fn start(mut self, arguments: &[&str]) -> Result<Channel, Error> {
         self.talk.send("attempt");
-        let (said, lines) = self.receive(Step::Try)?;
+        let (said, lines) = self.receive(TalkStep::Try)?;
         if said.text != "attempt 0" {
             let status = said.text.strip_prefix("attempt ").unwrap_or(&said.text);
             let file = format!("{}/{}", self.facts.folder, self.program.file_name());
@@ -108,7 +108,7 @@ impl Login {
     }
 
     /// The next response, and the output before it.
-    fn receive(&mut self, at: Step) -> Result<(Line, Vec<String>), Error> {
+    fn receive(&mut self, at: TalkStep) -> Result<(MarkedLine, Vec<String>), Error> {
         let mut lines = Vec::new();
         loop {
             let said = self.talk.receive(at)?;
@@ -252,7 +252,7 @@ fn port_problem(host: &str) -> Option<String> {
 
 /// What is known of a machine once one has logged in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Facts {
+struct RemoteFacts {
     /// The user that we are there.
     user: String,
     /// Its processor, as `uname -m` has it.
@@ -267,9 +267,9 @@ struct Facts {
     room: String,
 }
 
-impl Facts {
-    fn learn(&mut self, said: Line) {
-        let Line { what, text } = said;
+impl RemoteFacts {
+    fn learn(&mut self, said: MarkedLine) {
+        let MarkedLine { what, text } = said;
         match what.as_str() {
             "user" => self.user = text,
             "machine" => self.machine = text,
@@ -283,7 +283,7 @@ impl Facts {
 
     /// Whether the machine can run the program at all.
     fn fits(&self, to: &Destination, program: &Program) -> Result<(), Error> {
-        let Facts { system, machine, .. } = self;
+        let RemoteFacts { system, machine, .. } = self;
         if system != "Linux" {
             return Err(to.error(format!("it runs {system}, and Proofload runs on Linux")));
         }

@@ -8,8 +8,8 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use load::{LoadSpec, Until};
-use proofload_remote::generators::{Fleet, FleetError, Ran};
-use proofload_remote::protocol::{GeneratorRequest, Request as Message, VERSION};
+use proofload_remote::generators::{Fleet, FleetError, FleetWindow};
+use proofload_remote::protocol::{AgentRequest as Message, GeneratorRequest, VERSION};
 use proofload_remote::{AgentHost, Channel, ServeError, serve};
 use server::Server;
 
@@ -41,7 +41,7 @@ fn begun(channels: Vec<Channel>, specs: Vec<LoadSpec>) -> Fleet {
     fleet
 }
 
-fn run_window(fleet: &mut Fleet, until: Until, stopped: &dyn Fn() -> bool) -> Ran {
+fn run_window(fleet: &mut Fleet, until: Until, stopped: &dyn Fn() -> bool) -> FleetWindow {
     fleet.prepare(until, stopped);
     fleet.run(until, stopped)
 }

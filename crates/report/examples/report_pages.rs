@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use analysis::conclude;
-use explain::{Explanation, Kind, flame};
-use plan::{Metric, Rate};
+use explain::{CodeKind, Explanation, flame};
+use plan::{Metric, PlannedRate};
 use proofload_report::page::page_of;
-use proofload_report::{Measured, Report};
+use proofload_report::{MeasuredRecord, Report};
 use record::{ErrorCount, OpenLoop, Record};
 use stats::Latencies;
 
@@ -54,7 +54,7 @@ fn main() -> io::Result<()> {
 }
 
 fn page(record: &Record, explanation: Option<&Explanation>) -> String {
-    let page = Measured::new(record, &conclude(record), explanation).page();
+    let page = MeasuredRecord::new(record, &conclude(record), explanation).page();
     page.as_ref().map(page_of).unwrap_or_default()
 }
 
@@ -87,7 +87,7 @@ fn in_open_loop() -> Record {
     let mut record = kept();
     record.header.plan.question = Some("How long do users wait?".into());
     record.header.plan.design.metric = Metric::P90;
-    record.header.plan.design.rate = Some(Rate::PerSecond(1000.0));
+    record.header.plan.design.rate = Some(PlannedRate::PerSecond(1000.0));
     for slice in slices(&mut record) {
         let about_us = [4000.0, 3100.0][slice.variant.min(1)];
         let mut response = times(about_us * 1.1, slice.block as usize * 10 + slice.variant);
@@ -132,7 +132,7 @@ fn hostile() -> Record {
 }
 
 fn hostile_profile() -> Explanation {
-    let path = |name: &str| (vec![explained::frame(name, name, 1, Kind::Application)], 10.0);
+    let path = |name: &str| (vec![explained::frame(name, name, 1, CodeKind::Application)], 10.0);
     let tree = explained::grown([HOSTILE, "innocent"].map(path));
     let mut explanation = explained::simple();
     explanation.subjects = vec![explained::subject(HOSTILE, HOSTILE, tree, None)];

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use crate::form::Report;
 use crate::validity::explained_by;
-use model::document::{Block, Cell, Document, Fit, Line, Table, Tone};
+use model::document::{Cell, ColumnFit, Document, DocumentPart, NamedText, Table, Tone};
 
 /// Two records and their comparison.
 #[derive(Debug)]
-pub struct Compared<'a> {
+pub struct ComparedRecords<'a> {
     /// The earlier one.
     pub before: &'a Record,
     /// The later one.
@@ -26,22 +26,24 @@ const APART: &str = "The runs were not interleaved: what else changed on this ma
                      updates) is inside. The intervals hold 95 % for all lines together, by how much other runs of the same plan on this \
                      machine differ from one another. A difference that matters deserves one experiment with both as variants.";
 
-impl Report for Compared<'_> {
+impl Report for ComparedRecords<'_> {
     fn document(&self) -> Document {
         let Across { findings, shifts, left_out, .. } = self.across;
         let of = |name, record: &Record| {
-            Line::new(name, format!("{}, {}", record.header.created, record.directory.display()))
+            NamedText::new(name, format!("{}, {}", record.header.created, record.directory.display()))
         };
-        let mut blocks = vec![Block::Lines(vec![of("before", self.before), of("after", self.after)])];
+        let mut blocks = vec![DocumentPart::Lines(vec![of("before", self.before), of("after", self.after)])];
         // One table for each metric, because all figures of a metric have the same unit.
         let compared = |metric: &&Metric| shifts.iter().any(|shift| shift.metric == **metric);
-        blocks.extend(Metric::ALL.iter().filter(compared).map(|metric| Block::Table(table(*metric, shifts))));
+        blocks.extend(
+            Metric::ALL.iter().filter(compared).map(|metric| DocumentPart::Table(table(*metric, shifts))),
+        );
         let remarks = findings.iter().map(Into::into).collect();
-        blocks.push(Block::Findings(remarks, explained_by(findings.iter())));
+        blocks.push(DocumentPart::Findings(remarks, explained_by(findings.iter())));
         let left_out = left_out.iter().map(|line| format!("not compared: {line}"));
-        blocks.extend(left_out.map(|line| Block::Paragraph(Tone::Plain, line)));
+        blocks.extend(left_out.map(|line| DocumentPart::Paragraph(Tone::Plain, line)));
         if !shifts.is_empty() {
-            blocks.push(Block::Paragraph(Tone::Faint, APART.to_owned()));
+            blocks.push(DocumentPart::Paragraph(Tone::Faint, APART.to_owned()));
         }
         let plan = &self.after.header.plan;
         Document::new(plan.question.as_ref().unwrap_or(&plan.name), blocks)
@@ -60,7 +62,7 @@ impl Report for Compared<'_> {
 
 fn table(metric: Metric, shifts: &[Shift]) -> Table {
     let figures = ["before", "after", "change", "interval", "blocks"];
-    let mut table = Table::of_figures(metric.row().title, [("variant", Fit::Wrapped)], figures);
+    let mut table = Table::of_figures(metric.row().title, [("variant", ColumnFit::Wrapped)], figures);
     let figure = |value| Quantity { value, unit: metric.unit() };
     for shift in shifts.iter().filter(|shift| shift.metric == metric) {
         let (low, high) = shift.interval.unwrap_or((shift.ratio, shift.ratio));

@@ -1,10 +1,12 @@
 //! Result of a tuning: settings to apply, their confirmed effect, and all other settings that were tried. As
 //! a document, and as JSON.
 
-use analysis::tune::{Confirmation, Keep, Known, State, Tuning};
+use analysis::tune::{Confirmation, EffectEstimate, Keep, SettingState, Tuning};
 use analysis::{Outcome, Ruling};
 use model::Metric;
-use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Row, Table, Tone};
+use model::document::{
+    Cell, Column, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Table, TableRow, Tone,
+};
 use model::quantity::{Quantity, change_alone, interval, many, share, span};
 use serde::Serialize;
 use serde_json::Value;
@@ -45,7 +47,7 @@ impl Worth {
 
 /// A setting, and its results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Tried {
+pub struct TriedSetting {
     /// The setting.
     pub name: String,
     /// The chosen or screened level, in the user's notation.
@@ -53,9 +55,9 @@ pub struct Tried {
     /// Verdict about the setting.
     pub verdict: Worth,
     /// Its effect on the judged metric. All effects together hold with 95 % confidence.
-    pub effect: Option<Known>,
+    pub effect: Option<EffectEstimate>,
     /// Its effect on peak memory, with the same confidence.
-    pub memory: Option<Known>,
+    pub memory: Option<EffectEstimate>,
     /// Why it failed, was held back, or was not tried. Also the level that the figures belong to.
     pub why: Option<String>,
     /// Levels that were not tried, because the representative level did not help.
@@ -72,9 +74,9 @@ pub struct Tried {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Confirmed {
     /// Effect on the judged metric: ratio with its 95 % interval.
-    pub effect: Option<Known>,
+    pub effect: Option<EffectEstimate>,
     /// Effect on peak memory.
-    pub memory: Option<Known>,
+    pub memory: Option<EffectEstimate>,
     /// Prediction from the screening.
     pub predicted: Option<f64>,
     /// Whether the interval is on the good side of 1, and no limit is certainly broken. Only then is anything
@@ -94,7 +96,7 @@ pub struct LimitSeen {
     /// Whether its whole interval keeps the limit. Inconclusive also without a figure.
     pub state: Ruling,
     /// The bounded figure, relative to the unchanged service.
-    pub seen: Option<Known>,
+    pub seen: Option<EffectEstimate>,
 }
 
 /// Result of a tuning.
@@ -111,7 +113,7 @@ pub struct Advice {
     /// The smallest difference that matters, as a fraction.
     pub margin: f64,
     /// Every setting, in the order of the catalogue.
-    pub settings: Vec<Tried>,
+    pub settings: Vec<TriedSetting>,
     /// `None` if there was nothing to confirm.
     pub confirmed: Option<Confirmed>,
     /// The smallest effect that the screening finds in 8 of 10 runs, as a fraction.
@@ -141,10 +143,10 @@ impl Advice {
             tuning.confirmed.as_ref().map(|confirmation| confirmed(tuning, confirmation.as_ref()));
         let advised = confirmed.as_ref().map_or(Err("not confirmed on fresh runs"), Confirmed::advised);
         let tried = (0..spec.settings.len()).map(|of| tried(tuning, of, advised));
-        let skipped = skipped.iter().map(|(name, why)| Tried {
+        let skipped = skipped.iter().map(|(name, why)| TriedSetting {
             name: name.clone(),
             why: Some(why.clone()),
-            ..Tried::default()
+            ..TriedSetting::default()
         });
         Advice {
             advice_version: 1,
@@ -168,12 +170,12 @@ impl Advice {
     }
 
     /// The settings that help, confirmed on fresh runs: to be applied, or with a limit open.
-    fn chosen(&self) -> impl Iterator<Item = &Tried> {
+    fn chosen(&self) -> impl Iterator<Item = &TriedSetting> {
         self.settings.iter().filter(|tried| tried.verdict.is_chosen())
     }
 
     /// Settings with this verdict.
-    pub fn of_worth(&self, verdict: Worth) -> impl Iterator<Item = &Tried> {
+    pub fn of_worth(&self, verdict: Worth) -> impl Iterator<Item = &TriedSetting> {
         self.settings.iter().filter(move |tried| tried.verdict == verdict)
     }
 }
@@ -191,7 +193,7 @@ impl Confirmed {
     }
 }
 
-impl Tried {
+impl TriedSetting {
     /// Short form for a line with other settings of the same verdict.
     fn in_short(&self) -> String {
         let mut told = self.level.clone();
@@ -216,7 +218,7 @@ fn minutes(seconds: f64) -> String {
 }
 
 /// Results of a setting. `advised` is the verdict about the choice.
-fn tried(tuning: &Tuning, of: usize, advised: Result<Worth, &str>) -> Tried {
+fn tried(tuning: &Tuning, of: usize, advised: Result<Worth, &str>) -> TriedSetting {
     let spec = &tuning.spec;
     let setting = &spec.settings[of];
     let (chosen, screened) = (tuning.chosen[of], setting.screened + 1);
@@ -239,28 +241,28 @@ fn tried(tuning: &Tuning, of: usize, advised: Result<Worth, &str>) -> Tried {
         }
     });
     let (verdict, why) = match &tuning.states[of] {
-        State::Failed(why) => (Worth::Failed, Some(why.clone())),
-        State::Worse => (Worth::Worse, None),
-        State::Same => (Worth::Same, None),
-        State::Better if chosen > 0 => match advised {
+        SettingState::Failed(why) => (Worth::Failed, Some(why.clone())),
+        SettingState::Worse => (Worth::Worse, None),
+        SettingState::Same => (Worth::Same, None),
+        SettingState::Better if chosen > 0 => match advised {
             Ok(worth) => (worth, screened_only),
             Err(why) => (Worth::HeldBack, Some(why.to_owned())),
         },
-        State::Better if breaks => {
+        SettingState::Better if breaks => {
             let why: Vec<String> = limit.into_iter().chain(screened_only).collect();
             (Worth::HeldBack, Some(why.join("; ")))
         }
-        State::Better if spec.keep.is_empty() => {
+        SettingState::Better if spec.keep.is_empty() => {
             (Worth::HeldBack, Some("the chosen settings do better without it".to_owned()))
         }
-        State::Better => {
+        SettingState::Better => {
             let why = "the chosen settings do better without it, or keep the limits only so";
             (Worth::HeldBack, Some(why.to_owned()))
         }
-        State::Open if limit.is_some() && (breaks || helps) => (Worth::HeldBack, limit),
-        State::Open => (Worth::Undecided, None),
+        SettingState::Open if limit.is_some() && (breaks || helps) => (Worth::HeldBack, limit),
+        SettingState::Open => (Worth::Undecided, None),
     };
-    Tried {
+    TriedSetting {
         name: setting.name.clone(),
         level: setting.level(level).to_owned(),
         verdict,
@@ -295,7 +297,7 @@ fn confirmed(tuning: &Tuning, seen: Option<&Confirmation>) -> Confirmed {
     }
 }
 
-fn told(known: &Known) -> (String, String) {
+fn told(known: &EffectEstimate) -> (String, String) {
     interval(known.ratio, known.low, known.high)
 }
 
@@ -306,7 +308,7 @@ impl Report for Advice {
 
     /// One line for each verdict of the settings that are not chosen.
     fn brief(&self) -> Document {
-        self.drawn(Block::Lines(self.others_lines()), self.lines(false))
+        self.drawn(DocumentPart::Lines(self.others_lines()), self.lines(false))
     }
 
     fn data(&self) -> Value {
@@ -324,7 +326,7 @@ impl Report for Advice {
             let tried = self.of_worth(*worth);
             tried.filter_map(move |tried| Some(plotted(&tried.level, *outcome, word, &tried.effect?)))
         });
-        let rows: Vec<plot::Row> = together.into_iter().chain(each).collect();
+        let rows: Vec<plot::PlotRow> = together.into_iter().chain(each).collect();
         let title = format!("What makes {} faster?", self.service);
         let foot =
             format!("each figure is averaged over the other settings on and off; {}", span(self.seconds));
@@ -343,9 +345,9 @@ const WORDS: [(Worth, Tone, &str, Outcome); 6] = [
     (Worth::Undecided, Tone::Doubtful, "undecided", Outcome::Inconclusive),
 ];
 
-fn plotted(name: &str, outcome: Outcome, word: &str, known: &Known) -> plot::Row {
+fn plotted(name: &str, outcome: Outcome, word: &str, known: &EffectEstimate) -> plot::PlotRow {
     let (value, between) = told(known);
-    plot::Row {
+    plot::PlotRow {
         name: name.to_owned(),
         outcome,
         word: word.to_uppercase(),
@@ -355,39 +357,39 @@ fn plotted(name: &str, outcome: Outcome, word: &str, known: &Known) -> plot::Row
 }
 
 impl Advice {
-    fn drawn(&self, others: Block, lines: Vec<Line>) -> Document {
-        let failed = self.of_worth(Worth::Failed).map(|tried| Line {
+    fn drawn(&self, others: DocumentPart, lines: Vec<NamedText>) -> Document {
+        let failed = self.of_worth(Worth::Failed).map(|tried| NamedText {
             tone: Tone::Bad,
-            ..Line::new(tried.level.clone(), tried.why.clone().unwrap_or_default())
+            ..NamedText::new(tried.level.clone(), tried.why.clone().unwrap_or_default())
         });
         let blocks = [
-            Block::Answers(vec![self.answer()]),
+            DocumentPart::Answers(vec![self.answer()]),
             self.table_of("", true),
             others,
-            Block::Lines(failed.collect()),
-            Block::Lines(lines),
-            Block::Steps(self.steps()),
+            DocumentPart::Lines(failed.collect()),
+            DocumentPart::Lines(lines),
+            DocumentPart::Steps(self.steps()),
         ];
         Document::new(format!("What makes {} faster?", self.service), blocks)
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> QuestionAnswer {
         if let Some(ended) = &self.ended {
-            return Answer::new(ended, Tone::Doubtful, "ended early", "");
+            return QuestionAnswer::new(ended, Tone::Doubtful, "ended early", "");
         }
         let Some(confirmed) = &self.confirmed else {
             if let (None, Some(lost)) = (self.findable, &self.lost) {
-                return Answer::new(lost, Tone::Bad, "invalid", "");
+                return QuestionAnswer::new(lost, Tone::Bad, "invalid", "");
             }
             let found =
                 |least| format!("effects of {} and more would be found in 8 of 10 runs", share(least));
             let (subject, found) =
                 ("none of these settings surely makes it faster", self.findable.map(found));
-            return Answer::new(subject, Tone::Same, "nothing to set", found.unwrap_or_default());
+            return QuestionAnswer::new(subject, Tone::Same, "nothing to set", found.unwrap_or_default());
         };
         let Some(effect) = &confirmed.effect else {
             let why = confirmed.void.as_deref().unwrap_or("its confirmation has no interval");
-            return Answer::new(why, Tone::Bad, "invalid", "");
+            return QuestionAnswer::new(why, Tone::Bad, "invalid", "");
         };
         let (value, between) = told(effect);
         let mut notes = Vec::new();
@@ -413,27 +415,27 @@ impl Advice {
         let chosen: Vec<&str> = self.chosen().map(|chosen| chosen.level.as_str()).collect();
         let detail = format!("{seen}, confirmed on fresh runs");
         let answer = match confirmed.advised() {
-            Ok(Worth::Set) => Answer::new(chosen.join(", "), Tone::Good, "set these", detail),
-            Ok(_) => Answer::new(chosen.join(", "), Tone::Doubtful, "limit open", detail),
+            Ok(Worth::Set) => QuestionAnswer::new(chosen.join(", "), Tone::Good, "set these", detail),
+            Ok(_) => QuestionAnswer::new(chosen.join(", "), Tone::Doubtful, "limit open", detail),
             Err(why) if effect.is_better(self.metric) => {
-                Answer::new(why, Tone::Doubtful, "set nothing", detail)
+                QuestionAnswer::new(why, Tone::Doubtful, "set nothing", detail)
             }
             Err(_) => {
                 let detail = format!("{seen} on fresh runs");
-                Answer::new("what seemed to help did not hold", Tone::Doubtful, "set nothing", detail)
+                QuestionAnswer::new("what seemed to help did not hold", Tone::Doubtful, "set nothing", detail)
             }
         };
-        Answer { notes, ..answer }
+        QuestionAnswer { notes, ..answer }
     }
 
-    fn table_of(&self, heading: &str, chosen: bool) -> Block {
+    fn table_of(&self, heading: &str, chosen: bool) -> DocumentPart {
         let metric = self.metric.row().title;
         let columns = [
-            Column::text("setting", Fit::Wrapped),
-            Column::text("", Fit::Whole),
+            Column::text("setting", ColumnFit::Wrapped),
+            Column::text("", ColumnFit::Whole),
             Column::figure(metric),
             Column::figure("interval").spare(1),
-            Column::text("", Fit::Drawing).spare(3),
+            Column::text("", ColumnFit::Drawing).spare(3),
             Column::figure("memory").spare(2),
         ];
         let mut table = Table::new(heading, columns);
@@ -452,56 +454,62 @@ impl Advice {
                     drawn,
                     Cell::optional(memory),
                 ]);
-                table.rows.extend(tried.remarks().map(|remark| Row::Note(Tone::Faint, remark)));
+                table.rows.extend(tried.remarks().map(|remark| TableRow::Note(Tone::Faint, remark)));
             }
         }
-        Block::Table(table)
+        DocumentPart::Table(table)
     }
 
-    fn others_lines(&self) -> Vec<Line> {
+    fn others_lines(&self) -> Vec<NamedText> {
         let line = |(worth, tone, word, _): &(Worth, Tone, &str, Outcome)| {
-            let each: Vec<String> = self.of_worth(*worth).map(Tried::in_short).collect();
-            (!each.is_empty()).then(|| Line { tone: *tone, ..Line::new(*word, each.join("; ")) })
+            let each: Vec<String> = self.of_worth(*worth).map(TriedSetting::in_short).collect();
+            (!each.is_empty()).then(|| NamedText { tone: *tone, ..NamedText::new(*word, each.join("; ")) })
         };
         WORDS.iter().filter(|(worth, ..)| !worth.is_chosen()).filter_map(line).collect()
     }
 
     /// Notes. With `all` they include sources and method.
-    fn lines(&self, all: bool) -> Vec<Line> {
-        let mut lines: Vec<Line> = Vec::new();
+    fn lines(&self, all: bool) -> Vec<NamedText> {
+        let mut lines: Vec<NamedText> = Vec::new();
         for tried in self.chosen().filter(|tried| !tried.cost.is_empty()) {
             let detail = if all { tried.source.clone() } else { String::new() };
-            lines.push(Line { detail, ..Line::new("price", format!("{}: {}", tried.level, tried.cost)) });
+            lines.push(NamedText {
+                detail,
+                ..NamedText::new("price", format!("{}: {}", tried.level, tried.cost))
+            });
         }
         if let Some(memory) = self.confirmed.as_ref().and_then(|confirmed| confirmed.memory.as_ref()) {
             let (value, between) = told(memory);
-            lines.push(Line::new("memory", format!("{value} ({between}), all together")));
+            lines.push(NamedText::new("memory", format!("{value} ({between}), all together")));
         }
         for LimitSeen { limit, seen, .. } in self.confirmed.iter().flat_map(|confirmed| &confirmed.limits) {
             let seen = seen.as_ref().map(told).map(|(value, between)| format!("{value} ({between})"));
             let seen = seen.unwrap_or_else(|| "not measured".to_owned());
-            lines.push(Line::new("limit", format!("{limit}: {seen}")));
+            lines.push(NamedText::new("limit", format!("{limit}: {seen}")));
         }
         lines.extend(self.findable.map(share).map(|least| {
-            Line::new("power", format!("effects of {least} and more are found in 8 of 10 runs"))
+            NamedText::new("power", format!("effects of {least} and more are found in 8 of 10 runs"))
         }));
         let skipped: Vec<&str> = self.of_worth(Worth::Skipped).map(|tried| tried.name.as_str()).collect();
         if !skipped.is_empty() {
-            lines.push(Line::new("not tried", format!("{} (--list says why)", skipped.join(", "))));
+            lines.push(NamedText::new("not tried", format!("{} (--list says why)", skipped.join(", "))));
         }
         let untried = self.settings.iter().filter(|tried| !tried.untried_levels.is_empty());
         let untried: Vec<&str> = untried.map(|tried| tried.name.as_str()).collect();
         if !untried.is_empty() {
             let how = "(the others are tried where that one helps)";
-            lines.push(Line::new("levels", format!("only one was tried of {} {how}", untried.join(", "))));
+            lines.push(NamedText::new(
+                "levels",
+                format!("only one was tried of {} {how}", untried.join(", ")),
+            ));
         }
         if all {
             let how = "each figure is averaged over the other settings on and off; all intervals hold together with 95 %";
-            lines.push(Line::new("how", how));
+            lines.push(NamedText::new("how", how));
         }
-        lines.extend(self.proposals.iter().map(|text| Line::new("in the code", text.clone())));
-        lines.extend(self.notes.iter().chain(&self.lost).map(|note| Line::new("note", note.clone())));
-        lines.push(Line::new("records", format!("{} ({})", self.folder, span(self.seconds))));
+        lines.extend(self.proposals.iter().map(|text| NamedText::new("in the code", text.clone())));
+        lines.extend(self.notes.iter().chain(&self.lost).map(|note| NamedText::new("note", note.clone())));
+        lines.push(NamedText::new("records", format!("{} ({})", self.folder, span(self.seconds))));
         lines
     }
 
@@ -515,37 +523,38 @@ impl Advice {
 
 #[cfg(test)]
 mod tests {
-    use analysis::tune::{Level, Setting, Spec};
+    use analysis::tune::{Setting, SettingLevel, TuneSpec};
 
     use super::*;
 
-    fn tried(level: &str, verdict: Worth, (ratio, low, high): (f64, f64, f64)) -> Tried {
-        Tried {
+    fn tried(level: &str, verdict: Worth, (ratio, low, high): (f64, f64, f64)) -> TriedSetting {
+        TriedSetting {
             level: level.to_owned(),
             verdict,
-            effect: Some(Known { ratio, low, high }),
-            ..Tried::default()
+            effect: Some(EffectEstimate { ratio, low, high }),
+            ..TriedSetting::default()
         }
     }
 
     #[test]
     fn the_summary_has_a_line_for_what_need_not_be_set() {
-        let open = Tried { more_s: Some(350.0), ..tried("huge pages", Worth::Undecided, (1.02, 0.99, 1.06)) };
+        let open =
+            TriedSetting { more_s: Some(350.0), ..tried("huge pages", Worth::Undecided, (1.02, 0.99, 1.06)) };
         let why = Some("the chosen settings do better without it".to_owned());
-        let held = Tried { why, ..tried("jemalloc", Worth::HeldBack, (1.034, 1.008, 1.061)) };
+        let held = TriedSetting { why, ..tried("jemalloc", Worth::HeldBack, (1.034, 1.008, 1.061)) };
         let cost = "memory for each process".to_owned();
-        let set = Tried { cost, ..tried("2 processes (cluster)", Worth::Set, (1.58, 1.41, 1.77)) };
+        let set = TriedSetting { cost, ..tried("2 processes (cluster)", Worth::Set, (1.58, 1.41, 1.77)) };
         let same =
             ["UV_THREADPOOL_SIZE=8", "POOL=4"].map(|level| tried(level, Worth::Same, (1.0, 0.98, 1.02)));
         let worse = tried("gzip in the service", Worth::Worse, (0.72, 0.62, 0.82));
-        let effect = Some(Known { ratio: 1.6, low: 1.5, high: 1.7 });
-        let slower = Some(Known { ratio: 1.1, low: 1.05, high: 1.16 });
+        let effect = Some(EffectEstimate { ratio: 1.6, low: 1.5, high: 1.7 });
+        let slower = Some(EffectEstimate { ratio: 1.1, low: 1.05, high: 1.16 });
         let limit = LimitSeen { limit: "p99 < +25%".to_owned(), state: Ruling::Pass, seen: slower };
         let (memory, predicted, holds, void) = (effect, None, true, None);
         let confirmed = Confirmed { effect, memory, predicted, holds, limits: vec![limit], void };
         let [first, second] = same;
         let untried_levels = vec!["POOL=2".to_owned(), "POOL=8".to_owned()];
-        let second = Tried { name: "POOL".to_owned(), untried_levels, ..second };
+        let second = TriedSetting { name: "POOL".to_owned(), untried_levels, ..second };
         let mut advice = Advice {
             advice_version: 1,
             service: "node server.js".to_owned(),
@@ -570,18 +579,19 @@ mod tests {
         // A choice that may break a limit is not advised.
         let confirmed = advice.confirmed.as_mut().expect("it was confirmed");
         confirmed.limits[0].state = Ruling::Inconclusive;
-        confirmed.limits[0].seen = Some(Known { ratio: 1.1, low: 0.9, high: 1.4 });
+        confirmed.limits[0].seen = Some(EffectEstimate { ratio: 1.1, low: 0.9, high: 1.4 });
         advice.settings[0].verdict = confirmed.advised().expect("it helps");
         insta::assert_snapshot!("a_limit_that_is_open", plain(&advice));
     }
 
     #[test]
     fn levels_count_as_untried_unless_they_were_raced() {
-        let levels = ["POOL=2", "POOL=8"].map(|name| Level { name: name.into(), changes: Vec::new() });
+        let levels = ["POOL=2", "POOL=8"].map(|name| SettingLevel { name: name.into(), changes: Vec::new() });
         let settings = vec![Setting { levels: levels.into(), ..Setting::default() }];
         let (metric, keep) = (Metric::Throughput, vec![Keep::read("p99 < +10%").unwrap()]);
-        let mut tuning = Tuning::new(Spec { settings, metric, margin: 0.03, keep, budget_s: 600.0, seed: 1 });
-        tuning.states = vec![State::Better];
+        let mut tuning =
+            Tuning::new(TuneSpec { settings, metric, margin: 0.03, keep, budget_s: 600.0, seed: 1 });
+        tuning.states = vec![SettingState::Better];
         for (won, level, untried) in [(None, "POOL=2", vec!["POOL=8"]), (Some(2), "POOL=8", vec![])] {
             // The winner broke the limit at a rate, and is not chosen.
             tuning.won = vec![won];

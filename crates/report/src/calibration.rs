@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 use crate::experiment::answer::forecast;
 use crate::form::Report;
 use crate::validity::explained_by;
-use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Table, Tone};
+use model::document::{
+    Cell, Column, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Table, Tone,
+};
 
 /// Standard deviations of the correlation of independent blocks beyond which it counts as real.
 const LAG1_SDS: f64 = 2.0;
@@ -46,13 +48,13 @@ impl Report for Calibrated<'_> {
         let findings = &self.conclusion.findings;
         let mut blocks = Vec::new();
         if let Some(calibration) = &self.calibration {
-            blocks.extend([self.alike(calibration), Block::Table(table(calibration))]);
+            blocks.extend([self.alike(calibration), DocumentPart::Table(table(calibration))]);
         }
         let remarks = findings.iter().map(Into::into).collect();
-        blocks.push(Block::Findings(remarks, explained_by(findings.iter())));
+        blocks.push(DocumentPart::Findings(remarks, explained_by(findings.iter())));
         let mut lines = self.calibration.as_ref().map(lines).unwrap_or_default();
-        lines.push(Line::new("record", self.record.directory.display().to_string()));
-        blocks.extend([Block::Lines(lines), Block::Steps(self.steps())]);
+        lines.push(NamedText::new("record", self.record.directory.display().to_string()));
+        blocks.extend([DocumentPart::Lines(lines), DocumentPart::Steps(self.steps())]);
         let plan = &self.record.header.plan;
         Document::new(plan.question.as_ref().unwrap_or(&plan.name), blocks)
     }
@@ -82,11 +84,11 @@ impl Report for Calibrated<'_> {
 
 impl Calibrated<'_> {
     /// Whether the two copies agreed in the metric of the experiment.
-    fn alike(&self, calibration: &Calibration) -> Block {
+    fn alike(&self, calibration: &Calibration) -> DocumentPart {
         let metric = self.experiment.design.metric.row().title;
         let Some(noise) = calibration.noise(self.experiment.design.metric) else {
             let text = format!("no figure of {metric}: not every block has one that varies");
-            return Block::Paragraph(Tone::Plain, text);
+            return DocumentPart::Paragraph(Tone::Plain, text);
         };
         let (tone, word, meaning) = match noise.copies.differ {
             false => (Tone::Good, "alike", "no more than chance"),
@@ -97,7 +99,7 @@ impl Calibrated<'_> {
             ),
         };
         let subject = format!("the copies differ by {} {metric}: {meaning}", copies(&noise.copies));
-        Block::Answers(vec![Answer::new(subject, tone, word, "")])
+        DocumentPart::Answers(vec![QuestionAnswer::new(subject, tone, word, "")])
     }
 
     /// Next steps, each a sentence or a command with its reason.
@@ -162,10 +164,10 @@ fn copies(copies: &Copies) -> String {
 /// The smallest difference that each budget finds.
 fn table(calibration: &Calibration) -> Table {
     let found = calibration.metrics.first().map(|first| first.found.as_slice()).unwrap_or_default();
-    let budget = |found: &analysis::Found| {
+    let budget = |found: &analysis::BudgetReach| {
         Column::figure(format!("{}: {}", span(found.budget_s), many(found.blocks.into(), "block")))
     };
-    let mut columns = vec![Column::text("found in 8 of 10 runs", Fit::Whole)];
+    let mut columns = vec![Column::text("found in 8 of 10 runs", ColumnFit::Whole)];
     columns.extend(found.iter().map(budget));
     columns.push(Column::figure("the copies here"));
     let mut table = Table::new("", columns);
@@ -179,8 +181,8 @@ fn table(calibration: &Calibration) -> Table {
 }
 
 /// Components of the noise, and the cost of the calibration.
-fn lines(calibration: &Calibration) -> Vec<Line> {
-    let noise = calibration.metrics.iter().map(|noise| Line::new("noise", noise_line(noise)));
+fn lines(calibration: &Calibration) -> Vec<NamedText> {
+    let noise = calibration.metrics.iter().map(|noise| NamedText::new("noise", noise_line(noise)));
     let Calibration { blocks, block_s, first_block_s, steal, .. } = calibration;
     let (each, first) = (span(*block_s), span(*first_block_s));
     let cost = format!(
@@ -190,7 +192,7 @@ fn lines(calibration: &Calibration) -> Vec<Line> {
     let (mean, most) = (share(steal.mean_share), share(steal.max_share));
     let steal =
         format!("other virtual machines took {mean} of the CPU time of slices, {most} of the worst one");
-    noise.chain([Line::new("cost", cost), Line::new("CPU steal", steal)]).collect()
+    noise.chain([NamedText::new("cost", cost), NamedText::new("CPU steal", steal)]).collect()
 }
 
 fn noise_line(noise: &Noise) -> String {
@@ -217,7 +219,7 @@ pub struct Surveyed<'a> {
 
 impl Report for Surveyed<'_> {
     fn document(&self) -> Document {
-        let hazards = Block::Findings(self.hazards.iter().map(Into::into).collect(), None);
+        let hazards = DocumentPart::Findings(self.hazards.iter().map(Into::into).collect(), None);
         Document::new(self.title(), [hazards, self.expected()])
     }
 
@@ -245,16 +247,16 @@ impl Surveyed<'_> {
     }
 
     /// How much equal services differed here, if it was measured.
-    fn expected(&self) -> Block {
+    fn expected(&self) -> DocumentPart {
         let Some((record, Calibration { metrics, blocks, .. })) = self.calibration else {
             let how =
                 "To measure the smallest detectable difference: proofload doctor calibrate experiment.toml";
-            return Block::Steps(vec![how.to_owned()]);
+            return DocumentPart::Steps(vec![how.to_owned()]);
         };
         let noise = metrics.iter().map(|of| format!("{} in {}", share(of.sd_log), of.metric.row().title));
         let (noise, record) = (noise.collect::<Vec<_>>().join(", "), record.directory.display());
         let copies = "two equal copies of a service differed from block to block by σ";
-        Block::Lines(vec![Line::new(
+        DocumentPart::Lines(vec![NamedText::new(
             "expect",
             format!("{copies} {noise}, over {}: {record}", many((*blocks).into(), "block")),
         )])

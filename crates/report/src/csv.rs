@@ -7,7 +7,7 @@ use model::quantity::Unit;
 use model::text::line;
 
 /// Rows with equal numbers of fields. The first row contains the headings.
-pub type Figures = Vec<Vec<String>>;
+pub type CsvRows = Vec<Vec<String>>;
 
 /// Name of a unit for a column of figures.
 pub(crate) fn unit_name(unit: Unit) -> &'static str {
@@ -22,7 +22,7 @@ pub(crate) fn unit_name(unit: Unit) -> &'static str {
 }
 
 /// Formats the rows as text.
-pub fn csv(figures: &Figures) -> String {
+pub fn csv(figures: &CsvRows) -> String {
     let mut out = csv::Writer::from_writer(Vec::new());
     // Neither writing to memory nor rows of equal length can fail.
     figures.iter().for_each(|row| drop(out.write_record(row)));

@@ -1,29 +1,30 @@
 //! The report of an experiment: its record and the conclusion, in order. `analysis` draws the conclusions.
 
 use analysis::{
-    Assumption, Comparison, Conclusion, Effect, Exploratory, Finding, Grade, Kind, Outcome, Standing, Variant,
+    Assumption, ComparisonResult, Conclusion, Effect, EffectKind, Exploratory, Finding, Grade, Outcome,
+    Standing, VariantFigures,
 };
 use explain::{Explanation, Why};
-use model::document::{Answer, Block, Document, Line, Remark, Tone};
+use model::document::{Document, DocumentPart, NamedText, QuestionAnswer, Remark, Tone};
 use model::quantity::{Quantity, change, change_or_saving, count, many, share, span};
 use model::{Check, RequestOutcome};
 use plan::Against;
-use record::{EndReason, Environment, Header, MadeBy, Record};
+use record::{EndReason, Header, MachineFingerprint, MadeBy, Record};
 use serde_json::Value;
 use stats::Estimate;
 
 use self::answer::forecast;
-use self::headline::{Sides, headline, state};
+use self::headline::{HeadlineSides, headline, state};
 use self::method::{cores_short, load_short};
-use crate::csv::Figures;
+use crate::csv::CsvRows;
 use crate::form::Report;
-use crate::measurement::{self, Loaded};
+use crate::measurement::{self, LoadedRecord};
 use crate::page::{self, PageData};
 use crate::plot::Plot;
 use crate::validity::explained_by;
 
 pub use data::schema;
-pub use headline::State;
+pub use headline::RunState;
 pub(crate) use method::{end_text, machine_line, processor};
 pub(crate) use tables::INVALID;
 
@@ -39,7 +40,7 @@ pub const REPORT_PAGE: &str = "report.html";
 
 /// A record and its conclusion.
 #[derive(Debug, Clone, Copy)]
-pub struct Measured<'a> {
+pub struct MeasuredRecord<'a> {
     /// The record.
     pub record: &'a Record,
     /// The conclusion.
@@ -47,7 +48,7 @@ pub struct Measured<'a> {
     /// Explanation from its captures. `None` without captures.
     pub explanation: Option<&'a Explanation>,
     /// The machine on which the record is read. `None` if it was measured on the same machine.
-    pub here: Option<&'a Environment>,
+    pub here: Option<&'a MachineFingerprint>,
     /// Whether the record has a [`REPORT_PAGE`].
     pub has_page: bool,
     /// Whether the page with the flame graphs is beside the report.
@@ -60,14 +61,14 @@ pub struct Measured<'a> {
     pub differences: &'a [String],
 }
 
-impl<'a> Measured<'a> {
+impl<'a> MeasuredRecord<'a> {
     /// A record that is read on the machine where it was measured.
     pub fn new(
         record: &'a Record,
         conclusion: &'a Conclusion,
         explanation: Option<&'a Explanation>,
-    ) -> Measured<'a> {
-        Measured {
+    ) -> MeasuredRecord<'a> {
+        MeasuredRecord {
             record,
             conclusion,
             explanation,
@@ -87,7 +88,7 @@ impl<'a> Measured<'a> {
     }
 
     /// On which machine, and where the record lies. That it was measured elsewhere than where it is read belongs to it.
-    pub(crate) fn place(&self) -> Vec<Line> {
+    pub(crate) fn place(&self) -> Vec<NamedText> {
         let mut place = method::place(self.record);
         let Some(here) = self.here else { return place };
         let differences = analysis::differences(&self.record.header.environment, here);
@@ -126,54 +127,58 @@ impl<'a> Measured<'a> {
 
     /// The report of an experiment that compares.
     fn compared(&self) -> Document {
-        let Measured { record, conclusion, .. } = *self;
-        let mut blocks = vec![Block::Answers(answer::answers(conclusion, &record.header.plan.design))];
-        blocks.extend(tables::effects(conclusion).map(Block::Table));
+        let MeasuredRecord { record, conclusion, .. } = *self;
+        let mut blocks = vec![DocumentPart::Answers(answer::answers(conclusion, &record.header.plan.design))];
+        blocks.extend(tables::effects(conclusion).map(DocumentPart::Table));
         if !conclusion.leading_effects().is_empty() {
             blocks.reverse();
         }
-        blocks.insert(0, Block::Answers(capacity::answers(record, conclusion)));
-        blocks.extend(capacity::curves(conclusion).into_iter().map(Block::Table));
-        blocks.push(Block::Table(tables::variants(record, conclusion)));
-        blocks.push(Block::Findings(remarks(&conclusion.findings), explained_by(conclusion.findings.iter())));
-        blocks.extend(tables::parts(conclusion).into_iter().map(Block::Table));
+        blocks.insert(0, DocumentPart::Answers(capacity::answers(record, conclusion)));
+        blocks.extend(capacity::curves(conclusion).into_iter().map(DocumentPart::Table));
+        blocks.push(DocumentPart::Table(tables::variants(record, conclusion)));
+        blocks.push(DocumentPart::Findings(
+            remarks(&conclusion.findings),
+            explained_by(conclusion.findings.iter()),
+        ));
+        blocks.extend(tables::parts(conclusion).into_iter().map(DocumentPart::Table));
         if let Some(explanation) = self.explanation {
-            blocks.push(Block::Heading(Tone::Strong, "Where the time goes".to_owned()));
+            blocks.push(DocumentPart::Heading(Tone::Strong, "Where the time goes".to_owned()));
             blocks.extend(Why::of(explanation).blocks());
         }
-        let mut method = vec![Block::Lines([self.place(), method::method(record, conclusion)].concat())];
-        let assumptions: Vec<Line> = self.assumptions().into_iter().map(assumption).collect();
+        let mut method =
+            vec![DocumentPart::Lines([self.place(), method::method(record, conclusion)].concat())];
+        let assumptions: Vec<NamedText> = self.assumptions().into_iter().map(assumption).collect();
         if !assumptions.is_empty() {
-            method.push(Block::Heading(Tone::Strong, "Assumptions".to_owned()));
-            method.push(Block::Lines(assumptions));
+            method.push(DocumentPart::Heading(Tone::Strong, "Assumptions".to_owned()));
+            method.push(DocumentPart::Lines(assumptions));
         }
-        blocks.push(Block::Folded("How it was measured, and assumptions".to_owned(), method));
+        blocks.push(DocumentPart::Folded("How it was measured, and assumptions".to_owned(), method));
         // Not the page in the record's folder, because the record may come from an untrusted source.
         let look = self.has_page.then(|| format!("to look at it: proofload report {} --open", typed(record)));
-        blocks.push(Block::Steps(self.steps().into_iter().chain(look).collect()));
+        blocks.push(DocumentPart::Steps(self.steps().into_iter().chain(look).collect()));
         let headline = Some(headline(record, conclusion));
         Document { headline, ..Document::new(self.title(), blocks) }
     }
 }
 
-impl Report for Measured<'_> {
+impl Report for MeasuredRecord<'_> {
     fn document(&self) -> Document {
-        Loaded::of(self).map_or_else(|| self.compared(), |loaded| loaded.document())
+        LoadedRecord::of(self).map_or_else(|| self.compared(), |loaded| loaded.document())
     }
 
     fn brief(&self) -> Document {
-        Loaded::of(self).map_or_else(|| self.first_screen(), |loaded| loaded.brief())
+        LoadedRecord::of(self).map_or_else(|| self.first_screen(), |loaded| loaded.brief())
     }
 
     fn data(&self) -> Value {
-        match Loaded::of(self) {
+        match LoadedRecord::of(self) {
             Some(loaded) => measurement::data(&loaded),
             None => data::data(self.record, self.conclusion, self.explanation),
         }
     }
 
-    fn figures(&self) -> Option<Figures> {
-        let loaded = Loaded::of(self).map(|loaded| loaded.figures());
+    fn figures(&self) -> Option<CsvRows> {
+        let loaded = LoadedRecord::of(self).map(|loaded| loaded.figures());
         Some(loaded.unwrap_or_else(|| tables::figures(self.record, self.conclusion)))
     }
 
@@ -186,13 +191,13 @@ impl Report for Measured<'_> {
     }
 }
 
-fn assumption(of: &Assumption) -> Line {
+fn assumption(of: &Assumption) -> NamedText {
     let (tone, word) = match of.standing {
         Standing::Doubtful => (Tone::Doubtful, "doubtful"),
         Standing::Unchecked => (Tone::Faint, "unchecked"),
         Standing::Supported => (Tone::Faint, "supported"),
     };
-    Line { tone, detail: of.evidence.clone(), ..Line::new(word, of.statement) }
+    NamedText { tone, detail: of.evidence.clone(), ..NamedText::new(word, of.statement) }
 }
 
 /// The program whose output contains the reason of a failed run.
@@ -320,33 +325,33 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
 const VERDICTS_MAX: usize = 12;
 
 /// A verdict with its sort key: whether it is decided, and its distance from no difference.
-type Ranked = (bool, f64, Answer);
+type Ranked = (bool, f64, QuestionAnswer);
 
-impl Measured<'_> {
+impl MeasuredRecord<'_> {
     fn first_screen(&self) -> Document {
         let (record, conclusion) = (self.record, self.conclusion);
         let mut blocks = Vec::new();
-        if state(record, conclusion) == State::Broken {
-            blocks.push(Block::Paragraph(Tone::Bad, headline(record, conclusion)));
+        if state(record, conclusion) == RunState::Broken {
+            blocks.push(DocumentPart::Paragraph(Tone::Bad, headline(record, conclusion)));
         }
         blocks.push(invalid(&conclusion.findings));
-        blocks.push(Block::Verdicts(capacity::answers(record, conclusion)));
+        blocks.push(DocumentPart::Verdicts(capacity::answers(record, conclusion)));
         blocks.extend(verdicts(record, conclusion));
         if let [_] = conclusion.capacities.as_slice() {
-            blocks.extend(capacity::curves(conclusion).into_iter().map(Block::Table));
+            blocks.extend(capacity::curves(conclusion).into_iter().map(DocumentPart::Table));
         } else if conclusion.comparisons.is_empty() && conclusion.capacities.is_empty() {
-            blocks.push(Block::Table(tables::variants(record, conclusion)));
+            blocks.push(DocumentPart::Table(tables::variants(record, conclusion)));
         }
-        blocks.push(Block::Paragraph(Tone::Plain, course(record, conclusion)));
-        blocks.push(Block::Lines(self.leads()));
+        blocks.push(DocumentPart::Paragraph(Tone::Plain, course(record, conclusion)));
+        blocks.push(DocumentPart::Lines(self.leads()));
         Document::new(self.title(), blocks)
     }
 
     /// Doubts about the result, and commands for more.
-    fn leads(&self) -> Vec<Line> {
+    fn leads(&self) -> Vec<NamedText> {
         let mut lines = warnings(&self.conclusion.findings);
         if said_by(self.record).is_some() {
-            lines.push(Line::new("Logs", self.record.directory.join("logs").display().to_string()));
+            lines.push(NamedText::new("Logs", self.record.directory.join("logs").display().to_string()));
         }
         let (record, place) = (self.record, typed(self.record));
         if self.explanation.is_some() {
@@ -364,8 +369,8 @@ pub(crate) fn typed(record: &Record) -> String {
     plan::command_line([record.directory.display().to_string()])
 }
 
-fn lead(name: &str, command: String) -> Line {
-    Line { command: Some(command), ..Line::new(name, "") }
+fn lead(name: &str, command: String) -> NamedText {
+    NamedText { command: Some(command), ..NamedText::new(name, "") }
 }
 
 /// Merges findings of the same check and remedy, with further evidence below the first.
@@ -379,14 +384,14 @@ pub(crate) fn remarks<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Ve
 }
 
 /// Findings that forbid a conclusion are shown completely, before everything else.
-pub(crate) fn invalid(findings: &[Finding]) -> Block {
+pub(crate) fn invalid(findings: &[Finding]) -> DocumentPart {
     let grave = findings.iter().filter(|finding| finding.grade == Grade::Invalid);
-    Block::Findings(remarks(grave), None)
+    DocumentPart::Findings(remarks(grave), None)
 }
 
 /// The warnings: the first one in words, because it may explain the others, and the command that explains all
 /// severe findings by number.
-pub(crate) fn warnings(findings: &[Finding]) -> Vec<Line> {
+pub(crate) fn warnings(findings: &[Finding]) -> Vec<NamedText> {
     let told = |finding: &&Finding| finding.grade.is_grave();
     let warnings = findings.iter().filter(|finding| finding.grade == Grade::Warning);
     let checks = model::distinct(warnings.map(|finding| finding.check));
@@ -394,7 +399,7 @@ pub(crate) fn warnings(findings: &[Finding]) -> Vec<Line> {
     if let [first, others @ ..] = checks.as_slice() {
         let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
         let text = format!("{} ({}){more}", first.row().title, first.number());
-        lines.push(Line { tone: Tone::Doubtful, ..Line::new("Warnings", text) });
+        lines.push(NamedText { tone: Tone::Doubtful, ..NamedText::new("Warnings", text) });
     }
     lines.extend(explained_by(findings.iter().filter(told)).map(|command| lead("Explain", command)));
     lines
@@ -402,7 +407,7 @@ pub(crate) fn warnings(findings: &[Finding]) -> Vec<Line> {
 
 /// The leading effects, or else comparisons and interactions: decided ones first, and the largest first among
 /// these.
-fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<Block> {
+fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<DocumentPart> {
     let all = &conclusion.comparisons;
     let void = all.iter().all(|one| one.outcome == Outcome::Invalid);
     let of_effect = |effect: &Effect| of_effect(conclusion, effect, record.header.plan.design.margin);
@@ -417,15 +422,15 @@ fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<Block> {
         only.subject = format!("all {} comparisons", all.len());
     }
     let leading = conclusion.leading_effects();
-    let answers: Vec<Answer> = match leading.is_empty() {
+    let answers: Vec<QuestionAnswer> = match leading.is_empty() {
         true => ranked.into_iter().map(|(.., answer)| answer).collect(),
         false => leading.into_iter().map(of_effect).collect(),
     };
     let more = answers.len().saturating_sub(VERDICTS_MAX);
     let shown = answers.into_iter().take(VERDICTS_MAX);
     let more = (more > 0).then(|| format!("and {more} more: proofload report"));
-    let more = more.map(|more| Block::Paragraph(Tone::Faint, more));
-    [Block::Verdicts(shown.collect())].into_iter().chain(more).collect()
+    let more = more.map(|more| DocumentPart::Paragraph(Tone::Faint, more));
+    [DocumentPart::Verdicts(shown.collect())].into_iter().chain(more).collect()
 }
 
 /// Distance of a ratio from no difference.
@@ -433,7 +438,7 @@ fn distance(estimate: Option<&Estimate>) -> f64 {
     estimate.map_or(0.0, Estimate::distance)
 }
 
-fn compared(record: &Record, conclusion: &Conclusion, of: &Comparison) -> Ranked {
+fn compared(record: &Record, conclusion: &Conclusion, of: &ComparisonResult) -> Ranked {
     let design = &record.header.plan.design;
     let margin = if of.is_slight { within(design.margin) } else { held_against(of.outcome, design.margin) };
     let detail = match of.estimate.as_ref().filter(|_| of.outcome != Outcome::Invalid).map(change) {
@@ -443,11 +448,11 @@ fn compared(record: &Record, conclusion: &Conclusion, of: &Comparison) -> Ranked
         None => answer::detail(of, conclusion, design),
     };
     let beside = if of.outcome == Outcome::Invalid { Vec::new() } else { beside(of, design.margin) };
-    let Sides { candidate, baseline, context } = Sides::of(&record.header.plan, of);
+    let HeadlineSides { candidate, baseline, context } = HeadlineSides::of(&record.header.plan, of);
     let subject = format!("{context}{candidate} vs {baseline}");
-    let answer = Answer::new(subject, of.outcome.into(), &answer::word_of(of), detail);
+    let answer = QuestionAnswer::new(subject, of.outcome.into(), &answer::word_of(of), detail);
     let notes = if beside.is_empty() { beside } else { vec![beside.join(" · ")] };
-    (of.outcome.is_decided(), distance(of.estimate.as_ref()), Answer { notes, ..answer })
+    (of.outcome.is_decided(), distance(of.estimate.as_ref()), QuestionAnswer { notes, ..answer })
 }
 
 /// The margin, if the outcome depends on it.
@@ -463,7 +468,7 @@ fn within(margin: f64) -> String {
 }
 
 /// The amounts behind a ratio, other metrics with differences beyond chance, and the effort until a decision.
-fn beside(of: &Comparison, margin: f64) -> Vec<String> {
+fn beside(of: &ComparisonResult, margin: f64) -> Vec<String> {
     let amount = |value: Option<f64>| Some(Quantity { value: value?, unit: of.metric.unit() }.to_string());
     let amounts = amount(of.baseline_value).zip(amount(of.candidate_value));
     let per_core = if of.per_second.is_some() { " per core" } else { "" };
@@ -477,13 +482,20 @@ fn beside(of: &Comparison, margin: f64) -> Vec<String> {
     amounts.into_iter().chain(by_the_clock).chain(others).chain(needed).collect()
 }
 
-fn of_effect(conclusion: &Conclusion, effect: &Effect, margin: f64) -> Answer {
+fn of_effect(conclusion: &Conclusion, effect: &Effect, margin: f64) -> QuestionAnswer {
     let (judged, margin) = (answer::judged_by(conclusion, effect), held_against(effect.outcome, margin));
     let detail = effect.estimate.as_ref().map(change).map(|(value, interval)| match effect.kind {
-        Kind::Main => format!("{value} {judged} on average (95 % CI {interval}){margin}"),
-        Kind::Interaction => format!("with both, {value} {judged} on top of each alone (95 % CI {interval})"),
+        EffectKind::Main => format!("{value} {judged} on average (95 % CI {interval}){margin}"),
+        EffectKind::Interaction => {
+            format!("with both, {value} {judged} on top of each alone (95 % CI {interval})")
+        }
     });
-    Answer::new(&effect.label, tables::tone(effect), answer::effect_word(effect), detail.unwrap_or_default())
+    QuestionAnswer::new(
+        &effect.label,
+        tables::tone(effect),
+        answer::effect_word(effect),
+        detail.unwrap_or_default(),
+    )
 }
 
 /// Whether the run was stopped early. Failures are reported elsewhere.
@@ -515,7 +527,7 @@ fn course(record: &Record, conclusion: &Conclusion) -> String {
             blocks += &format!(", {}", end_text(&ended.reason));
         }
     }
-    let sum = |of: fn(&Variant) -> u64| conclusion.variants.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&VariantFigures) -> u64| conclusion.variants.iter().map(of).sum::<u64>();
     let (mut failed, mut requests) = (sum(|of| of.failed), sum(|of| of.requests));
     if requests == 0 {
         // Without a complete block, the requests of the warm-up.

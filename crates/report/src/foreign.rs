@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use foreign::{About, Audit, Case, Comparison, Found, Group, Run, Sides};
+use foreign::{About, Audit, CheckResult, ComparisonAnswer, FindingCase, LabelComparison, RunGroup, ToolRun};
 use model::quantity::{Quantity, count, many, rate, span};
-use model::{Code, Grade};
+use model::{FindingCode, Grade};
 use serde_json::{Value, json};
 
 use crate::form::Report;
-use model::document::{Answer, Block, Cell, Column, Document, Fit, Remark, Row, Table, Tone};
+use model::document::{
+    Cell, Column, ColumnFit, Document, DocumentPart, QuestionAnswer, Remark, Table, TableRow, Tone,
+};
 
 /// Maximum number of places of a finding that are listed.
 const CASES_MAX: usize = 5;
@@ -30,37 +32,39 @@ pub struct Audited<'a> {
     /// Input and findings.
     pub audit: &'a Audit,
     /// The comparison, if one was requested.
-    pub comparison: Option<Comparison>,
+    pub comparison: Option<LabelComparison>,
 }
 
 impl Report for Audited<'_> {
     fn document(&self) -> Document {
         let audit = self.audit;
-        let mut blocks: Vec<Block> =
-            ways(audit).into_iter().map(|way| Block::Paragraph(Tone::Faint, way)).collect();
-        blocks.push(Block::Table(runs(audit)));
+        let mut blocks: Vec<DocumentPart> =
+            ways(audit).into_iter().map(|way| DocumentPart::Paragraph(Tone::Faint, way)).collect();
+        blocks.push(DocumentPart::Table(runs(audit)));
         for file in audit.files.iter().filter(|file| !file.unread.is_empty()) {
             let text = format!("{}: {}", file.file, file.not_read());
-            blocks.push(Block::Paragraph(Tone::Doubtful, text));
+            blocks.push(DocumentPart::Paragraph(Tone::Doubtful, text));
         }
         for file in audit.files.iter().filter(|file| file.too_many_runs) {
             let most = count(foreign::RUNS_MAX as u64);
             let text = format!("{}: more than {most} runs, the rest was not read", file.file);
-            blocks.push(Block::Paragraph(Tone::Doubtful, text));
+            blocks.push(DocumentPart::Paragraph(Tone::Doubtful, text));
         }
-        blocks.extend(self.comparison.as_ref().map(|comparison| Block::Answers(vec![answer(comparison)])));
+        blocks.extend(
+            self.comparison.as_ref().map(|comparison| DocumentPart::Answers(vec![answer(comparison)])),
+        );
         let mut remarks: Vec<Remark> = audit.findings.iter().map(|found| remark(found, audit)).collect();
         // Findings of one kind have the same remedy, which is shown once.
         for at in (1..remarks.len()).filter(|at| audit.findings[*at].remedy == audit.findings[*at - 1].remedy)
         {
             remarks[at].remedy.clear();
         }
-        blocks.push(Block::Findings(remarks, None));
-        blocks.push(Block::Heading(Tone::Strong, "What stands".to_owned()));
-        blocks.extend(self.stands().into_iter().map(|text| Block::Paragraph(Tone::Plain, text)));
+        blocks.push(DocumentPart::Findings(remarks, None));
+        blocks.push(DocumentPart::Heading(Tone::Strong, "What stands".to_owned()));
+        blocks.extend(self.stands().into_iter().map(|text| DocumentPart::Paragraph(Tone::Plain, text)));
         if self.comparison.is_none() && audit.groups.len() > 1 {
             let text = "--compare A B compares two labels (by name or number)";
-            blocks.push(Block::Steps(vec![text.to_owned()]));
+            blocks.push(DocumentPart::Steps(vec![text.to_owned()]));
         }
         Document::new(self.title(), blocks)
     }
@@ -97,7 +101,7 @@ impl Audited<'_> {
             return lines;
         }
         let void = |about: About| {
-            let voids = |found: &Found| found.grade == Grade::Invalid && found.check.about() == about;
+            let voids = |found: &CheckResult| found.grade == Grade::Invalid && found.check.about() == about;
             self.audit.findings.iter().any(voids)
         };
         let text = match self.audit.runs.len() {
@@ -116,9 +120,9 @@ impl Audited<'_> {
     }
 
     /// The interval of a label's repetitions, unless it is void.
-    fn pooled(&self, group: &Group) -> Option<String> {
+    fn pooled(&self, group: &RunGroup) -> Option<String> {
         let pooled = group.pooled?;
-        let voids = |found: &Found| {
+        let voids = |found: &CheckResult| {
             found.check.about() != About::Comparison && found.voids_throughput_of(&group.runs)
         };
         if self.audit.findings.iter().any(voids) {
@@ -135,23 +139,23 @@ impl Audited<'_> {
     }
 }
 
-fn answer(comparison: &Comparison) -> Answer {
+fn answer(comparison: &LabelComparison) -> QuestionAnswer {
     let subject = format!("{} vs {}", comparison.candidate, comparison.baseline);
     let (reasons, ratio) = match &comparison.answer {
-        Sides::Invalid { reasons } => (reasons.as_slice(), None),
+        ComparisonAnswer::Invalid { reasons } => (reasons.as_slice(), None),
         other => (&[][..], other.shown()),
     };
     let answer = match ratio {
-        Some(ratio) => Answer::new(subject, Tone::Strong, "ratio", format!("{ratio} throughput")),
-        None => Answer::new(subject, Tone::Bad, "invalid", "no ratio"),
+        Some(ratio) => QuestionAnswer::new(subject, Tone::Strong, "ratio", format!("{ratio} throughput")),
+        None => QuestionAnswer::new(subject, Tone::Bad, "invalid", "no ratio"),
     };
-    Answer {
+    QuestionAnswer {
         notes: reasons.iter().chain(&comparison.worth).map(|note| format!("– {note}")).collect(),
         ..answer
     }
 }
 
-fn remark(found: &Found, audit: &Audit) -> Remark {
+fn remark(found: &CheckResult, audit: &Audit) -> Remark {
     let about = match found.check.about() {
         About::Latency => Some("latency"),
         About::Throughput => Some("throughput"),
@@ -164,8 +168,8 @@ fn remark(found: &Found, audit: &Audit) -> Remark {
 
 /// A finding in version 1 of the format: its evidence is a statement, and figures are plain numbers whose
 /// names end in their unit.
-fn finding_json(found: &Found) -> Value {
-    let case = |case: &Case| {
+fn finding_json(found: &CheckResult) -> Value {
+    let case = |case: &FindingCase| {
         let figures = case.evidence.figures().map(|(name, quantity)| (name, quantity.value));
         json!({
             "label": case.label,
@@ -186,8 +190,8 @@ fn finding_json(found: &Found) -> Value {
 }
 
 /// Combines cases with the same evidence in one line, and limits the number of lines.
-fn case_lines(found: &Found, audit: &Audit) -> Vec<String> {
-    let mut alike: Vec<(&str, Vec<&Case>)> = Vec::new();
+fn case_lines(found: &CheckResult, audit: &Audit) -> Vec<String> {
+    let mut alike: Vec<(&str, Vec<&FindingCase>)> = Vec::new();
     for case in &found.cases {
         match alike.iter().position(|(evidence, _)| *evidence == case.evidence.as_str()) {
             Some(at) => alike[at].1.push(case),
@@ -209,8 +213,8 @@ fn case_lines(found: &Found, audit: &Audit) -> Vec<String> {
     lines.chain(more).collect()
 }
 
-fn case_line(evidence: &str, cases: &[&Case], audit: &Audit) -> String {
-    let runs: Vec<&Run> =
+fn case_line(evidence: &str, cases: &[&FindingCase], audit: &Audit) -> String {
+    let runs: Vec<&ToolRun> =
         cases.iter().flat_map(|case| &case.runs).filter_map(|at| audit.runs.get(*at)).collect();
     let mut labels: Vec<String> = cases.iter().map(|case| short(&case.label, audit)).collect();
     labels.dedup();
@@ -257,7 +261,7 @@ fn shared_url(audit: &Audit) -> Option<String> {
     }
 }
 
-fn way(run: &Run, url: Option<&str>) -> String {
+fn way(run: &ToolRun, url: Option<&str>) -> String {
     let some = |value: Option<u64>, noun: &str| value.map(|value| many(value, noun));
     let parts = [
         Some(run.tool.name().to_owned()),
@@ -274,7 +278,7 @@ fn way(run: &Run, url: Option<&str>) -> String {
 /// All runs, or the first ones of very many. Columns without any value are left out.
 fn runs(audit: &Audit) -> Table {
     let measured = ["req/s", "requests", "failed", "mean", "p99"].map(Column::figure);
-    let names = [Column::figure("#"), Column::text("label", Fit::Wrapped)];
+    let names = [Column::figure("#"), Column::text("label", ColumnFit::Wrapped)];
     // Findings report bytes if they matter.
     let bytes = Column::figure("bytes").spare(1);
     let mut table = Table::new("", names.into_iter().chain(measured).chain([bytes]));
@@ -306,13 +310,13 @@ fn runs(audit: &Audit) -> Table {
     for at in (0..table.columns.len()).rev().filter(|at| !known(*at)).collect::<Vec<_>>() {
         table.columns.remove(at);
         for row in &mut table.rows {
-            if let Row::Cells(cells) = row {
+            if let TableRow::Cells(cells) = row {
                 cells.remove(at);
             }
         }
     }
     if rest > 0 {
-        table.rows.push(Row::Note(
+        table.rows.push(TableRow::Note(
             Tone::Faint,
             format!("and {} (--json lists them)", many(rest as u64, "more run")),
         ));
@@ -320,7 +324,7 @@ fn runs(audit: &Audit) -> Table {
     table
 }
 
-fn figures(run: &Run) -> Vec<Cell> {
+fn figures(run: &ToolRun) -> Vec<Cell> {
     let failed = run.failures.total();
     let told = [run.failures.timeouts, run.failures.status, run.failures.other].iter().any(Option::is_some);
     let requests = run.requests.map(count);

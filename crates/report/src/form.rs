@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::csv::{Figures, csv};
+use crate::csv::{CsvRows, csv};
 use crate::html::html;
 use crate::markdown::markdown;
 use crate::page::{PageData, page_of};
@@ -25,7 +25,7 @@ pub trait Report {
     fn data(&self) -> Value;
 
     /// Figures for spreadsheets. `None` if there are none.
-    fn figures(&self) -> Option<Figures> {
+    fn figures(&self) -> Option<CsvRows> {
         None
     }
 
@@ -47,7 +47,7 @@ pub trait Report {
 
 /// Appearance of a report.
 #[derive(Debug, Clone, Copy)]
-pub struct Look {
+pub struct FormOptions {
     /// Columns of text.
     pub width: usize,
     /// Background of a picture.
@@ -63,13 +63,13 @@ pub struct Form {
     pub aliases: &'static [&'static str],
     /// Short description.
     pub about: &'static str,
-    draw: fn(&dyn Report, Look) -> Option<String>,
+    draw: fn(&dyn Report, FormOptions) -> Option<String>,
 }
 
 const fn form(
     name: &'static str,
     about: &'static str,
-    draw: fn(&dyn Report, Look) -> Option<String>,
+    draw: fn(&dyn Report, FormOptions) -> Option<String>,
 ) -> Form {
     Form { name, aliases: &[], about, draw }
 }
@@ -116,6 +116,6 @@ impl PartialEq for Form {
 }
 
 /// Renders a report in a form. `None` if the report does not have this form. Text contains colours.
-pub fn render(report: &dyn Report, form: &Form, look: Look) -> Option<String> {
+pub fn render(report: &dyn Report, form: &Form, look: FormOptions) -> Option<String> {
     (form.draw)(report, look)
 }

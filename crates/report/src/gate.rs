@@ -2,10 +2,10 @@
 //! inconclusive limit, at its line in the experiment file), and as JUnit XML. Pure. `analysis` judges the
 //! limits.
 
-use analysis::{Gate, Judgement, Measured, Ruling, Unfit};
-use model::document::{Answer, Block, Cell, Document, Fit, Line, Table, Tone};
+use analysis::{Gate, Judgement, MeasuredFigure, Ruling, Unfit};
+use model::document::{Cell, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Table, Tone};
 use model::quantity::{Quantity, Unit, interval, many, share, small_share};
-use plan::{Bound, Subject};
+use plan::{Bound, LimitSubject};
 use record::Record;
 use serde_json::{Value, json};
 
@@ -34,22 +34,23 @@ impl Report for Gated<'_> {
     fn document(&self) -> Document {
         let ruling = self.gate.ruling();
         let (tone, word) = ruling.map_or((Tone::Bad, "not judged"), verdict);
-        use Fit::{Figure, Whole, Wrapped};
+        use ColumnFit::{Figure, Whole, Wrapped};
         let columns =
             [("limit", Whole), ("of", Wrapped), ("", Whole), ("measured", Figure), ("interval", Figure)];
         let mut table = Table::new("", columns);
         self.gate.judgements.iter().for_each(|judgement| table.push(row(judgement)));
-        let reasons = self.reasons().into_iter().map(|reason| Block::Paragraph(Tone::Plain, reason));
+        let reasons = self.reasons().into_iter().map(|reason| DocumentPart::Paragraph(Tone::Plain, reason));
         let Record { header, directory, .. } = self.record;
         let measured = format!("{} on {}", header.created, processor(&header.environment));
-        let mut place = vec![Line::new("measured", measured)];
+        let mut place = vec![NamedText::new("measured", measured)];
         // A record that is not stored has no folder.
         if !directory.as_os_str().is_empty() {
-            place.push(Line::new("record", directory.display().to_string()));
+            place.push(NamedText::new("record", directory.display().to_string()));
         }
-        let answer = Answer::new(self.conclusion(), tone, word, "");
-        let blocks = [Block::Answers(vec![answer]), Block::Table(table)].into_iter().chain(reasons);
-        Document::new(format!("Gate: {word}"), blocks.chain([Block::Lines(place)]))
+        let answer = QuestionAnswer::new(self.conclusion(), tone, word, "");
+        let blocks =
+            [DocumentPart::Answers(vec![answer]), DocumentPart::Table(table)].into_iter().chain(reasons);
+        Document::new(format!("Gate: {word}"), blocks.chain([DocumentPart::Lines(place)]))
     }
 
     fn data(&self) -> Value {
@@ -192,7 +193,7 @@ fn unit(judgement: &Judgement) -> Unit {
 }
 
 /// The value and its interval in the unit of the limit's figure.
-fn figures(judgement: &Judgement, measured: &Measured) -> (String, String) {
+fn figures(judgement: &Judgement, measured: &MeasuredFigure) -> (String, String) {
     let unit = unit(judgement);
     // A ratio's estimate never has a lower end of 0.
     let is_bound = unit == Unit::Ratio && measured.low == 0.0;
@@ -222,8 +223,8 @@ fn judgement_json(judgement: &Judgement) -> Value {
         "bound": limit.bound.value(),
         "unit": unit(judgement),
         "subject": match judgement.subject {
-            Subject::Comparison(_) => "comparison",
-            Subject::Variant(_) => "variant",
+            LimitSubject::Comparison(_) => "comparison",
+            LimitSubject::Variant(_) => "variant",
         },
         "name": judgement.name,
         "line": judgement.line,

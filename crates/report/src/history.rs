@@ -3,17 +3,20 @@
 //! The contents come from [`Essentials`]. Nothing is concluded here.
 
 use analysis::{
-    Compared, Conclusion, Essentials, Line as Course, LineOf, Outcome, Point, Shifted, TREND_SEED, Trend,
+    ComparedMetric, Conclusion, Essentials, ExperimentTrend, LineOf, Outcome, Shifted, TREND_SEED,
+    TrendLine as Course, TrendPoint,
 };
-use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Row, Table, Tone};
+use model::document::{
+    Cell, Column, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Table, TableRow, Tone,
+};
 use model::quantity::{
     Quantity, Unit, bytes, change, change_alone, change_told, decimal, interval, many, share, span,
 };
-use record::{EndReason, Environment, Record};
+use record::{EndReason, MachineFingerprint, Record};
 use serde_json::{Value, json};
 use stats::{CHANGE_LEVEL, CHANGE_SIDE_MIN};
 
-use crate::csv::{self, Figures, unit_name};
+use crate::csv::{self, CsvRows, unit_name};
 use crate::experiment::{answer, end_text, machine_line, typed};
 use crate::form::Report;
 use crate::validity::explained_by;
@@ -23,7 +26,7 @@ const VERSION: u32 = 1;
 
 /// A record in a list.
 #[derive(Debug, Clone)]
-pub struct Listed<'a> {
+pub struct ListedRecord<'a> {
     /// Name of its folder.
     pub name: &'a str,
     /// When it was made, RFC 3339 in UTC.
@@ -47,34 +50,34 @@ const COMMIT_LETTERS: usize = 7;
 
 /// Records in display order.
 #[derive(Debug)]
-pub struct List<'a> {
+pub struct RecordList<'a> {
     /// The newest first.
-    pub records: &'a [Listed<'a>],
+    pub records: &'a [ListedRecord<'a>],
     /// Number of older records that are not shown.
     pub hidden: usize,
 }
 
-impl Report for List<'_> {
+impl Report for RecordList<'_> {
     fn document(&self) -> Document {
         // Most names contain the time, and the name is then the first column.
         let dated = self.records.iter().all(|listed| has_stamp(listed.name));
         let columns = vec![
-            Column::text("record", Fit::CutMiddle),
-            Column::text("when (UTC)", Fit::Whole).spare(if dated { 9 } else { 4 }),
-            Column::text("verdict", Fit::CutEnd),
+            Column::text("record", ColumnFit::CutMiddle),
+            Column::text("when (UTC)", ColumnFit::Whole).spare(if dated { 9 } else { 4 }),
+            Column::text("verdict", ColumnFit::CutEnd),
             Column::figure("blocks").spare(5),
             Column::figure("length").spare(6),
-            Column::text("on", Fit::Whole),
-            Column::text("source", Fit::Whole).spare(8),
+            Column::text("on", ColumnFit::Whole),
+            Column::text("source", ColumnFit::Whole).spare(8),
         ];
         let mut table = Table::new("", columns);
         self.records.iter().for_each(|listed| table.push(row(listed)));
         if self.hidden > 0 {
             let (hidden, all) = (self.hidden, self.hidden + self.records.len());
-            table.rows.push(Row::Note(Tone::Faint, format!("{hidden} older not shown: --limit {all}")));
+            table.rows.push(TableRow::Note(Tone::Faint, format!("{hidden} older not shown: --limit {all}")));
         }
         let unreadable = self.records.iter().filter_map(|listed| {
-            Some(Block::Paragraph(Tone::Plain, format!("{}: {}", listed.name, listed.found.err()?)))
+            Some(DocumentPart::Paragraph(Tone::Plain, format!("{}: {}", listed.name, listed.found.err()?)))
         });
         // Meaning of the machine letters.
         let known = self.records.iter();
@@ -82,15 +85,15 @@ impl Report for List<'_> {
         let mut known = model::grouped(known);
         known.sort_by_key(|(mark, _)| (mark.len(), *mark));
         let machine = |(mark, found): (&str, Vec<&Essentials>)| {
-            Line::new(format!("on {mark}"), machine_line(&found[0].environment))
+            NamedText::new(format!("on {mark}"), machine_line(&found[0].environment))
         };
-        let machines = Block::Lines(known.into_iter().map(machine).collect());
-        let blocks = std::iter::once(Block::Table(table)).chain(unreadable).chain([machines]);
+        let machines = DocumentPart::Lines(known.into_iter().map(machine).collect());
+        let blocks = std::iter::once(DocumentPart::Table(table)).chain(unreadable).chain([machines]);
         Document::new(many((self.records.len() + self.hidden) as u64, "record"), blocks)
     }
 
     fn data(&self) -> Value {
-        let one = |listed: &Listed<'_>| {
+        let one = |listed: &ListedRecord<'_>| {
             json!({
                 "record": listed.name,
                 "created": listed.created,
@@ -109,7 +112,7 @@ impl Report for List<'_> {
     }
 }
 
-fn row(listed: &Listed<'_>) -> Vec<Cell> {
+fn row(listed: &ListedRecord<'_>) -> Vec<Cell> {
     let (tone, summary) = summary(listed);
     let found = listed.found.ok();
     let length = found.and_then(|found| Some(span(found.ended.as_ref()?.seconds)));
@@ -134,7 +137,7 @@ fn has_stamp(name: &str) -> bool {
 }
 
 /// The services' commit, or the version of Proofload if there is none.
-fn source(listed: &Listed<'_>) -> Option<String> {
+fn source(listed: &ListedRecord<'_>) -> Option<String> {
     let found = listed.found.ok()?;
     let commit = found.environment.commit.as_ref().map(|commit| {
         let dirty = if commit.ends_with('+') { "+" } else { "" };
@@ -144,7 +147,7 @@ fn source(listed: &Listed<'_>) -> Option<String> {
 }
 
 /// Short result of a record, or why there is none.
-fn summary(listed: &Listed<'_>) -> (Tone, String) {
+fn summary(listed: &ListedRecord<'_>) -> (Tone, String) {
     let Ok(essentials) = listed.found else { return (Tone::Bad, "unreadable".to_owned()) };
     let blocks = many(essentials.blocks.into(), "block");
     let (tone, text) = match essentials.ended.as_ref().map(|ended| &ended.reason) {
@@ -170,7 +173,7 @@ fn summary(listed: &Listed<'_>) -> (Tone, String) {
 }
 
 fn verdicts(essentials: &Essentials, interrupted: bool) -> (Tone, String) {
-    let judged: Vec<(&Compared, Outcome)> = essentials.judged().collect();
+    let judged: Vec<(&ComparedMetric, Outcome)> = essentials.judged().collect();
     let decided = judged.iter().any(|(_, outcome)| outcome.is_decided());
     let void = || (Tone::Bad, format!("invalid {}", essentials.void.join(", ")).trim_end().to_owned());
     match judged.as_slice() {
@@ -185,14 +188,14 @@ fn verdicts(essentials: &Essentials, interrupted: bool) -> (Tone, String) {
     }
 }
 
-fn one(compared: &Compared, outcome: Outcome) -> String {
+fn one(compared: &ComparedMetric, outcome: Outcome) -> String {
     let (word, metric) = (answer::word(outcome, compared.metric), compared.metric.name());
     let estimate = compared.estimate.as_ref().map(change_told);
     estimate.map_or_else(|| word.to_owned(), |told| format!("{word} {told} {metric}"))
 }
 
 /// Counts of several verdicts by word, most important first.
-fn counted(judged: &[(&Compared, Outcome)]) -> (Tone, String) {
+fn counted(judged: &[(&ComparedMetric, Outcome)]) -> (Tone, String) {
     use Outcome::{Better, Equivalent, Inconclusive, Invalid, NoSuccess, Worse};
     const ORDER: [Outcome; 6] = [Invalid, NoSuccess, Worse, Better, Equivalent, Inconclusive];
     let in_order = ORDER.iter().flat_map(|outcome| judged.iter().filter(move |(_, of)| of == outcome));
@@ -219,13 +222,16 @@ impl Report for Short<'_> {
     fn document(&self) -> Document {
         let essentials = Essentials::of(self.record, self.conclusion);
         let answers = essentials.judged().map(|(compared, outcome)| verdict(compared, outcome)).collect();
-        let mut blocks = vec![Block::Answers(answers)];
+        let mut blocks = vec![DocumentPart::Answers(answers)];
         if !essentials.void.is_empty() {
             let command = explained_by(self.conclusion.findings.iter()).unwrap_or_default();
             let text = format!("invalid by {}; {command} explains", essentials.void.join(", "));
-            blocks.push(Block::Paragraph(Tone::Plain, text));
+            blocks.push(DocumentPart::Paragraph(Tone::Plain, text));
         }
-        blocks.extend([Block::Lines(self.lines(&essentials)), Block::Steps(self.steps(&essentials))]);
+        blocks.extend([
+            DocumentPart::Lines(self.lines(&essentials)),
+            DocumentPart::Steps(self.steps(&essentials)),
+        ]);
         Document::new(essentials.question.unwrap_or(essentials.experiment), blocks)
     }
 
@@ -242,7 +248,7 @@ impl Report for Short<'_> {
 }
 
 impl Short<'_> {
-    fn lines(&self, essentials: &Essentials) -> Vec<Line> {
+    fn lines(&self, essentials: &Essentials) -> Vec<NamedText> {
         let end = match (&essentials.ended, self.running) {
             (Some(ended), _) => format!("{} after {}", end_text(&ended.reason), span(ended.seconds)),
             (None, true) => "unfinished: a run is writing it right now".to_owned(),
@@ -251,16 +257,16 @@ impl Short<'_> {
         let Essentials { created, proofload, seed, environment, plan, .. } = essentials;
         let commit = environment.commit.as_ref().map(|commit| format!(", services at commit {commit}"));
         let mut lines = vec![
-            Line::new("record", self.record.directory.display().to_string()),
-            Line::new("made", format!("{created} by Proofload {proofload}, seed {seed}")),
-            Line::new("run", format!("{}; {end}", many(essentials.blocks.into(), "block"))),
-            Line::new("machine", machine_line(environment)),
-            Line::new("plan", format!("mark {plan}{}", commit.unwrap_or_default())),
+            NamedText::new("record", self.record.directory.display().to_string()),
+            NamedText::new("made", format!("{created} by Proofload {proofload}, seed {seed}")),
+            NamedText::new("run", format!("{}; {end}", many(essentials.blocks.into(), "block"))),
+            NamedText::new("machine", machine_line(environment)),
+            NamedText::new("plan", format!("mark {plan}{}", commit.unwrap_or_default())),
         ];
-        lines.extend(essentials.damage.iter().map(|damage| Line::new("damage", damage)));
+        lines.extend(essentials.damage.iter().map(|damage| NamedText::new("damage", damage)));
         let files: Vec<String> =
             self.files.iter().map(|(name, size)| format!("{name} {}", bytes(*size as f64))).collect();
-        lines.push(Line::new("files", files.join(", ")));
+        lines.push(NamedText::new("files", files.join(", ")));
         lines
     }
 
@@ -279,12 +285,12 @@ impl Short<'_> {
     }
 }
 
-fn verdict(compared: &Compared, outcome: Outcome) -> Answer {
+fn verdict(compared: &ComparedMetric, outcome: Outcome) -> QuestionAnswer {
     let metric = compared.metric.row().title;
     let detail = compared.estimate.as_ref().map(change);
     let detail = detail.map(|(value, interval)| format!("{value} {metric} ({interval})"));
     let word = answer::word(outcome, compared.metric);
-    Answer::new(&compared.label, outcome.into(), word, detail.unwrap_or_default())
+    QuestionAnswer::new(&compared.label, outcome.into(), word, detail.unwrap_or_default())
 }
 
 const HEADINGS: &str = "of name metric unit record created value low high standard_error_log blocks plan \
@@ -296,9 +302,9 @@ pub struct Trended<'a> {
     /// Name of the experiment.
     pub experiment: &'a str,
     /// The trend.
-    pub trend: &'a Trend,
+    pub trend: &'a ExperimentTrend,
     /// The machine of its records, with its letters in lists.
-    pub machine: (&'a str, &'a Environment),
+    pub machine: (&'a str, &'a MachineFingerprint),
     /// Number of records of the experiment from other machines, or with other software.
     pub elsewhere: usize,
     /// Maximum number of records that are listed.
@@ -310,15 +316,16 @@ impl Report for Trended<'_> {
         let metric = self.metric();
         let records = many(self.trend.records.len() as u64, "record");
         let (mark, machine) = self.machine;
-        let mut blocks = vec![Block::Paragraph(Tone::Plain, format!("on {mark}: {}", machine_line(machine)))];
-        blocks.extend(self.left_out().map(|text| Block::Paragraph(Tone::Plain, text)));
-        blocks.push(Block::Table(self.overview()));
+        let mut blocks =
+            vec![DocumentPart::Paragraph(Tone::Plain, format!("on {mark}: {}", machine_line(machine)))];
+        blocks.extend(self.left_out().map(|text| DocumentPart::Paragraph(Tone::Plain, text)));
+        blocks.push(DocumentPart::Table(self.overview()));
         let is = |of| self.trend.lines.iter().filter(move |line| line.of == of);
         // Figures of variants are listed if there are no ratios.
         let ratios: Vec<&Course> = is(LineOf::Ratio).collect();
         let shown = if ratios.is_empty() { is(LineOf::Figure).collect() } else { ratios };
-        blocks.extend(shown.into_iter().map(|line| Block::Table(self.table(line))));
-        blocks.extend(self.notes().into_iter().map(|note| Block::Paragraph(Tone::Faint, note)));
+        blocks.extend(shown.into_iter().map(|line| DocumentPart::Table(self.table(line))));
+        blocks.extend(self.notes().into_iter().map(|note| DocumentPart::Paragraph(Tone::Faint, note)));
         Document::new(format!("{}: {metric} of {records}", self.experiment), blocks)
     }
 
@@ -335,10 +342,10 @@ impl Report for Trended<'_> {
     }
 
     /// One row for each point. Fields without a value are empty.
-    fn figures(&self) -> Option<Figures> {
+    fn figures(&self) -> Option<CsvRows> {
         let points =
             |line: &'_ Course| (0..line.points.len()).map(|index| self.fields(line, index)).collect();
-        let rows = self.trend.lines.iter().flat_map::<Figures, _>(points);
+        let rows = self.trend.lines.iter().flat_map::<CsvRows, _>(points);
         let headings: Vec<String> = HEADINGS.split(' ').map(str::to_owned).collect();
         Some(std::iter::once(headings).chain(rows).collect())
     }
@@ -350,7 +357,7 @@ impl Trended<'_> {
     }
 
     fn left_out(&self) -> Option<String> {
-        let Trend { void, unfinished, without, .. } = self.trend;
+        let ExperimentTrend { void, unfinished, without, .. } = self.trend;
         let left_out = [
             (*void, "invalid".to_owned()),
             (*unfinished, "unfinished".to_owned()),
@@ -364,8 +371,11 @@ impl Trended<'_> {
 
     /// Each line of points in one row, and where its level changes.
     fn overview(&self) -> Table {
-        let columns =
-            [("", Fit::CutEnd), ("from the oldest to the newest", Fit::Drawing), ("newest", Fit::Figure)];
+        let columns = [
+            ("", ColumnFit::CutEnd),
+            ("from the oldest to the newest", ColumnFit::Drawing),
+            ("newest", ColumnFit::Figure),
+        ];
         let mut table = Table::new("", columns);
         for line in &self.trend.lines {
             let newest = line.points.last().map(|point| self.told(line, point).0);
@@ -380,21 +390,21 @@ impl Trended<'_> {
     /// A line's points as rows, the newest last.
     fn table(&self, line: &Course) -> Table {
         let columns = vec![
-            Column::text("when (UTC)", Fit::Whole),
+            Column::text("when (UTC)", ColumnFit::Whole),
             Column::figure(self.metric()),
             Column::figure("interval").spare(1),
-            Column::text("", Fit::Drawing),
+            Column::text("", ColumnFit::Drawing),
         ];
         let mut table = Table::new(&line.name, columns);
         let hidden = line.points.len().saturating_sub(self.rows);
         if hidden > 0 {
             let text = format!("{hidden} earlier ones: --limit {}", line.points.len());
-            table.rows.push(Row::Note(Tone::Faint, text));
+            table.rows.push(TableRow::Note(Tone::Faint, text));
         }
         for (index, point) in line.points.iter().enumerate().skip(hidden) {
             if index > hidden && self.is_other_plan(line, index) {
                 let text = "── another plan: nothing is joined across this line";
-                table.rows.push(Row::Note(Tone::Faint, text.to_owned()));
+                table.rows.push(TableRow::Note(Tone::Faint, text.to_owned()));
             }
             let changes = line.changes.iter().filter(|change| change.at == index);
             table.rows.extend(changes.map(|change| self.changed(line, change)));
@@ -421,11 +431,14 @@ impl Trended<'_> {
         stretch(line.points[index].record) != stretch(line.points[index - 1].record)
     }
 
-    fn changed(&self, line: &Course, change: &Shifted) -> Row {
+    fn changed(&self, line: &Course, change: &Shifted) -> TableRow {
         let size = change_alone(change.after / change.before, 1);
         let from = &self.trend.records[line.points[change.at].record].name;
         // The name comes last because it may be truncated.
-        Row::Note(Tone::Notable, format!("── {size} from here on (p = {}): {from}", decimal(change.p, 4)))
+        TableRow::Note(
+            Tone::Notable,
+            format!("── {size} from here on (p = {}): {from}", decimal(change.p, 4)),
+        )
     }
 
     fn unit(&self, line: &Course) -> Unit {
@@ -436,7 +449,7 @@ impl Trended<'_> {
     }
 
     /// A point's value and its interval, formatted.
-    fn told(&self, line: &Course, point: &Point) -> (String, String) {
+    fn told(&self, line: &Course, point: &TrendPoint) -> (String, String) {
         let unit = self.unit(line);
         let figure = |value: f64| Quantity { value, unit }.to_string();
         match (line.of, point.interval) {
@@ -470,7 +483,7 @@ impl Trended<'_> {
 
     fn fields(&self, line: &Course, index: usize) -> Vec<String> {
         let trend = self.trend;
-        let Point { record, value, interval, standard_error, blocks } = line.points[index];
+        let TrendPoint { record, value, interval, standard_error, blocks } = line.points[index];
         let stamp = &trend.records[record];
         let stretch = trend.stretches.iter().rfind(|stretch| stretch.first <= record);
         let change = line.changes.iter().find(|change| change.at == index);

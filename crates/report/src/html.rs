@@ -4,7 +4,10 @@
 //! Texts are escaped, and nothing is loaded. This module does not know the meaning of the contents.
 
 use explain::flame::source_of;
-use model::document::{Answer, Block, Cell, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
+use model::document::{
+    Cell, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Remark, Table, TableRow, Tone,
+    VerdictBlock,
+};
 use model::quantity::Unit;
 use model::text::{line as one_line, markup};
 
@@ -70,28 +73,28 @@ fn list<T>(items: &[T], item: impl Fn(&T) -> String) -> String {
     format!("<ul>\n{items}</ul>\n")
 }
 
-fn block(block: &Block) -> String {
+fn block(block: &DocumentPart) -> String {
     match block {
-        Block::Heading(_, words) => format!("<h2>{}</h2>\n", text(words)),
-        Block::Paragraph(tone, words) => paragraph(*tone, words),
-        Block::Answers(answers) | Block::Verdicts(answers) => list(answers, answer),
-        Block::Table(table) => self::table(table),
-        Block::Findings(all, command) => {
+        DocumentPart::Heading(_, words) => format!("<h2>{}</h2>\n", text(words)),
+        DocumentPart::Paragraph(tone, words) => paragraph(*tone, words),
+        DocumentPart::Answers(answers) | DocumentPart::Verdicts(answers) => list(answers, answer),
+        DocumentPart::Table(table) => self::table(table),
+        DocumentPart::Findings(all, command) => {
             let why = command.iter().map(|command| format!("<p>Why:{}</p>\n", code(Some(command))));
             list(all, finding) + &why.collect::<String>()
         }
-        Block::Lines(lines) => list(lines, line),
+        DocumentPart::Lines(lines) => list(lines, line),
         // The reader of a page may not be the user who ran it.
-        Block::Steps(_) => String::new(),
-        Block::Folded(summary, blocks) => {
+        DocumentPart::Steps(_) => String::new(),
+        DocumentPart::Folded(summary, blocks) => {
             let inside: String = blocks.iter().map(self::block).collect();
             format!("<details><summary>{}</summary>\n{inside}</details>\n", text(summary))
         }
     }
 }
 
-fn answer(answer: &Answer) -> String {
-    let verdict = |one: &Verdict| format!("{} {}", word(one.tone, &one.word), text(&one.detail));
+fn answer(answer: &QuestionAnswer) -> String {
+    let verdict = |one: &VerdictBlock| format!("{} {}", word(one.tone, &one.word), text(&one.detail));
     let verdicts: Vec<String> = answer.verdicts.iter().map(verdict).collect();
     format!("{}: {}{}", text(&answer.subject), verdicts.join("<br>"), faint(&answer.notes))
 }
@@ -102,23 +105,24 @@ fn finding(remark: &Remark) -> String {
     format!("{head} {statement}. {remedy}{command}{}", faint(&remark.cases))
 }
 
-fn line(line: &Line) -> String {
+fn line(line: &NamedText) -> String {
     let (name, command) = (word(line.tone, &line.name), code(line.command.as_ref()));
     format!("{name} {}{command}{}", text(&line.text), faint([&line.detail]))
 }
 
 fn table(table: &Table) -> String {
-    let aligned = |at: usize| if table.columns[at].fit == Fit::Figure { " class=\"figure\"" } else { "" };
+    let aligned =
+        |at: usize| if table.columns[at].fit == ColumnFit::Figure { " class=\"figure\"" } else { "" };
     let columns = || 0..table.columns.len();
     let heading = |at: usize| format!("<th{}>{}", aligned(at), text(&table.columns[at].heading));
     let axes: Vec<_> = columns().map(|at| axis_of(table, at)).collect();
     let mut texts = table.texts().into_iter();
     let rows = table.rows.iter().map(|row| match row {
-        Row::Note(tone, note) => {
+        TableRow::Note(tone, note) => {
             let (class, span) = (class(*tone), table.columns.len());
             format!("<tr><td class=\"{class}\" colspan=\"{span}\">{}\n", text(note))
         }
-        Row::Cells(cells) => {
+        TableRow::Cells(cells) => {
             let texts = texts.next().unwrap_or_default();
             let cell = |at| format!("<td{}>{}", aligned(at), cell(&cells[at], &texts[at], axes[at]));
             format!("<tr>{}\n", (0..cells.len()).map(cell).collect::<String>())
@@ -178,16 +182,18 @@ mod tests {
 
     #[test]
     fn what_people_named_becomes_no_markup_and_each_interval_lies_on_its_columns_axis() {
-        let mut table = Table::new("<i>", [Column::text("a&b", Fit::Whole), Column::text("", Fit::Drawing)]);
-        table.columns.push(Column::text("", Fit::Drawing));
+        let mut table =
+            Table::new("<i>", [Column::text("a&b", ColumnFit::Whole), Column::text("", ColumnFit::Drawing)]);
+        table.columns.push(Column::text("", ColumnFit::Drawing));
         for (value, ends) in [(0.5, (0.4, 0.6)), (2.0, (1.5, 2.5))] {
             let interval = |of| Cell::Interval(of, Some(ends));
             let drawn = vec![interval(Quantity::ratio(value)), interval(Quantity::us(value))];
             table.push([vec![Cell::text("\"<script>")], drawn].concat());
         }
-        table.rows.push(Row::Note(Tone::Faint, "why".to_owned()));
-        let lines = vec![Line { command: Some("a < b".to_owned()), ..Line::new("x", "y") }];
-        let page = html(&Document::new("A <b>?", [Block::Table(table), Block::Lines(lines)]), None);
+        table.rows.push(TableRow::Note(Tone::Faint, "why".to_owned()));
+        let lines = vec![NamedText { command: Some("a < b".to_owned()), ..NamedText::new("x", "y") }];
+        let page =
+            html(&Document::new("A <b>?", [DocumentPart::Table(table), DocumentPart::Lines(lines)]), None);
         let title = "<h1>A &lt;b&gt;?</h1>";
         let cells = ["<h2>&lt;i&gt;</h2>", "<td>&quot;&lt;script&gt;", "colspan=\"3\">why"];
         for there in [title, "<code>a &lt; b</code>"].into_iter().chain(cells) {

@@ -22,14 +22,14 @@ pub mod page;
 pub mod plot;
 pub mod validity;
 
-pub use self::csv::{Figures, csv};
+pub use self::csv::{CsvRows, csv};
 pub use self::foreign::Audited;
-pub use across::Compared;
+pub use across::ComparedRecords;
 pub use advice::Advice;
 pub use calibration::{Calibrated, Surveyed};
 pub use experiment::answer::{compared_as, known, so_far};
-pub use experiment::{Measured, REPORT_PAGE, schema};
-pub use form::{CSV, FORMS, Form, HTML, JSON, JUNIT, Look, MARKDOWN, Report, SVG, TEXT, render};
+pub use experiment::{MeasuredRecord, REPORT_PAGE, schema};
+pub use form::{CSV, FORMS, Form, FormOptions, HTML, JSON, JUNIT, MARKDOWN, Report, SVG, TEXT, render};
 pub use gate::Gated;
 pub use markdown::markdown;
 pub use model::document::Document;

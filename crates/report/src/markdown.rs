@@ -4,7 +4,10 @@
 //! Texts are escaped: no markup, no link, no formula, and no user is mentioned. This module does not know the
 //! meaning of the contents.
 
-use model::document::{Answer, Block, Cell, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
+use model::document::{
+    Cell, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Remark, Table, TableRow, Tone,
+    VerdictBlock,
+};
 use model::text::{capitalised, cut};
 
 /// Maximum number of characters of a text. Names and responses of services may be arbitrarily long.
@@ -18,16 +21,16 @@ const LINES_KEPT: usize = 25;
 
 /// A part of the text, whose last lines may be left out.
 #[derive(Debug)]
-struct Section {
+struct MarkdownSection {
     opening: String,
     lines: Vec<String>,
     /// Number of omitted lines.
     gone: usize,
 }
 
-impl Section {
-    fn new(opening: impl Into<String>, lines: impl IntoIterator<Item = String>) -> Section {
-        Section { opening: opening.into(), lines: lines.into_iter().collect(), gone: 0 }
+impl MarkdownSection {
+    fn new(opening: impl Into<String>, lines: impl IntoIterator<Item = String>) -> MarkdownSection {
+        MarkdownSection { opening: opening.into(), lines: lines.into_iter().collect(), gone: 0 }
     }
 
     fn length(&self) -> usize {
@@ -60,38 +63,40 @@ pub fn markdown(document: &Document) -> String {
         Some(headline) => format!("### {}\n\n{title}\n", escaped(headline)),
         None => format!("### {title}\n"),
     };
-    let mut sections = vec![Section::new(title, [])];
+    let mut sections = vec![MarkdownSection::new(title, [])];
     document.blocks.iter().for_each(|block| put(block, &mut sections));
     fit(sections)
 }
 
 /// Adds a block as one or several sections.
-fn put(block: &Block, sections: &mut Vec<Section>) {
+fn put(block: &DocumentPart, sections: &mut Vec<MarkdownSection>) {
     let section = match block {
-        Block::Heading(_, text) => Section::new(format!("\n#### {}\n", escaped(text)), []),
-        Block::Paragraph(_, text) => Section::new(format!("\n{}\n", escaped(text)), []),
-        Block::Answers(answers) | Block::Verdicts(answers) => Section::new("\n", answers.iter().map(answer)),
-        Block::Table(table) => self::table(table),
-        Block::Findings(all, command) => {
-            let command = command.iter().map(|command| format!("\nMore: {}\n", code(command)));
-            Section::new("", all.iter().map(finding).chain(command))
+        DocumentPart::Heading(_, text) => MarkdownSection::new(format!("\n#### {}\n", escaped(text)), []),
+        DocumentPart::Paragraph(_, text) => MarkdownSection::new(format!("\n{}\n", escaped(text)), []),
+        DocumentPart::Answers(answers) | DocumentPart::Verdicts(answers) => {
+            MarkdownSection::new("\n", answers.iter().map(answer))
         }
-        Block::Lines(lines) => Section::new("\n", lines.iter().map(line)),
+        DocumentPart::Table(table) => self::table(table),
+        DocumentPart::Findings(all, command) => {
+            let command = command.iter().map(|command| format!("\nMore: {}\n", code(command)));
+            MarkdownSection::new("", all.iter().map(finding).chain(command))
+        }
+        DocumentPart::Lines(lines) => MarkdownSection::new("\n", lines.iter().map(line)),
         // The reader of a pull request did not run it.
-        Block::Steps(_) => return,
-        Block::Folded(summary, blocks) => {
+        DocumentPart::Steps(_) => return,
+        DocumentPart::Folded(summary, blocks) => {
             let summary = format!("\n<details><summary>{}</summary>\n", escaped(summary));
-            sections.push(Section::new(summary, []));
+            sections.push(MarkdownSection::new(summary, []));
             blocks.iter().for_each(|block| put(block, sections));
-            Section::new("\n</details>\n", [])
+            MarkdownSection::new("\n</details>\n", [])
         }
     };
     sections.push(section);
 }
 
-fn answer(answer: &Answer) -> String {
+fn answer(answer: &QuestionAnswer) -> String {
     let subject = escaped(&answer.subject);
-    let word = |one: &Verdict| format!("**{}**", escaped(&one.word));
+    let word = |one: &VerdictBlock| format!("**{}**", escaped(&one.word));
     let mut out = match answer.verdicts.as_slice() {
         [one] => format!("- {}: {subject}{}", word(one), detail(&one.detail)),
         several => {
@@ -127,7 +132,7 @@ fn finding(remark: &Remark) -> String {
     out + &command(remark.command.as_ref()) + "\n"
 }
 
-fn line(line: &Line) -> String {
+fn line(line: &NamedText) -> String {
     let name = escaped(&line.name);
     let name = if line.tone == Tone::Faint { name } else { format!("**{name}**") };
     let (text, command) = (escaped(&line.text), command(line.command.as_ref()));
@@ -135,18 +140,18 @@ fn line(line: &Line) -> String {
 }
 
 /// A table, without the drawings for terminals.
-fn table(table: &Table) -> Section {
+fn table(table: &Table) -> MarkdownSection {
     let shown: Vec<usize> =
-        (0..table.columns.len()).filter(|at| table.columns[*at].fit != Fit::Drawing).collect();
+        (0..table.columns.len()).filter(|at| table.columns[*at].fit != ColumnFit::Drawing).collect();
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let headings = line(shown.iter().map(|at| escaped(&table.columns[*at].heading)).collect());
-    let rule = |at: &usize| if table.columns[*at].fit == Fit::Figure { "--:|" } else { "---|" };
+    let rule = |at: &usize| if table.columns[*at].fit == ColumnFit::Figure { "--:|" } else { "---|" };
     let heading =
         if table.heading.is_empty() { String::new() } else { format!("\n{}:\n", escaped(&table.heading)) };
     let mut texts = table.texts().into_iter();
     let rows = table.rows.iter().map(|row| match row {
-        Row::Note(_, text) => line(vec![escaped(text)]),
-        Row::Cells(cells) => {
+        TableRow::Note(_, text) => line(vec![escaped(text)]),
+        TableRow::Cells(cells) => {
             let texts = texts.next().unwrap_or_default();
             let cell = |at: &usize| match &cells[*at] {
                 Cell::Word(tone, _) if *tone != Tone::Good && *tone != Tone::Plain => {
@@ -159,7 +164,7 @@ fn table(table: &Table) -> Section {
         }
     });
     let opening = format!("{heading}\n{headings}|{}\n", shown.iter().map(rule).collect::<String>());
-    Section::new(opening, rows)
+    MarkdownSection::new(opening, rows)
 }
 
 /// Length as GitHub counts in the worst case: a character outside the basic plane counts as two.
@@ -169,18 +174,18 @@ fn length(text: &str) -> usize {
 
 /// Joins all sections, shortening the last ones first, because the first ones are more important. A few lines
 /// of each section are more useful than one complete section.
-fn fit(mut sections: Vec<Section>) -> String {
+fn fit(mut sections: Vec<MarkdownSection>) -> String {
     let last_first = || (0..sections.len()).rev();
     let order: Vec<(usize, usize)> =
         [LINES_KEPT, 0].iter().flat_map(|keep| last_first().map(|at| (*keep, at))).collect();
     for (keep, at) in order {
-        let total: usize = sections.iter().map(Section::length).sum();
+        let total: usize = sections.iter().map(MarkdownSection::length).sum();
         if total <= CHARACTERS_MAX {
             break;
         }
         sections[at].shorten(total - CHARACTERS_MAX, keep);
     }
-    sections.iter().map(Section::written).collect()
+    sections.iter().map(MarkdownSection::written).collect()
 }
 
 /// Renders as nothing, and interrupts text that GitHub would link as an address, a name or an issue.

@@ -3,16 +3,16 @@
 
 use std::time::Duration;
 
-use analysis::measurement::{Bend, Kept, Stretch};
-use analysis::{Measurement, Window};
-use model::document::{Block, Cell, Document, Fit, Line, Table, Tone};
+use analysis::measurement::{Bend, RateKept, WindowPart};
+use analysis::{MeasuredWindow, Measurement};
+use model::document::{Cell, ColumnFit, Document, DocumentPart, NamedText, Table, Tone};
 use model::quantity::{NONE, Quantity, bytes, count, many, micros, rate, share, span, three_digits};
 use model::{Check, EndpointCounts, FailureKind, Protocol, Rate, Think, Until};
 use plan::{Load, Variant};
 use stats::{Latencies, Quantile};
 
-use crate::Measured;
-use crate::csv::Figures;
+use crate::MeasuredRecord;
+use crate::csv::CsvRows;
 use crate::experiment::{invalid, remarks, warnings};
 use crate::validity::explained_by;
 
@@ -36,17 +36,17 @@ const DISTRIBUTION: [(&str, f64); 8] = [
 ];
 
 /// A record of one variant without a comparison.
-pub(crate) struct Loaded<'a> {
-    measured: Measured<'a>,
+pub(crate) struct LoadedRecord<'a> {
+    measured: MeasuredRecord<'a>,
     variant: &'a Variant,
     of: Measurement<'a>,
 }
 
-impl<'a> Loaded<'a> {
+impl<'a> LoadedRecord<'a> {
     /// `None` if the plan compares.
-    pub(crate) fn of(measured: &Measured<'a>) -> Option<Loaded<'a>> {
+    pub(crate) fn of(measured: &MeasuredRecord<'a>) -> Option<LoadedRecord<'a>> {
         let variant = measured.record.header.plan.variants.first()?;
-        Some(Loaded { measured: *measured, variant, of: analysis::measurement(measured.record)? })
+        Some(LoadedRecord { measured: *measured, variant, of: analysis::measurement(measured.record)? })
     }
 
     /// Whether several steps were planned.
@@ -76,7 +76,7 @@ impl<'a> Loaded<'a> {
         let (load, planned) = (&self.variant.load, self.of.planned);
         let mut asked = vec![many(load.connections.into(), "connection")];
         let first = self.of.windows.first().or(self.of.capacity.as_ref());
-        if let Some(Window { slice, asked: of, .. }) = first {
+        if let Some(MeasuredWindow { slice, asked: of, .. }) = first {
             asked.push(many(slice.counts.generator.wall_ns.len().max(1) as u64, "thread"));
             let window = match of.until {
                 Until::Elapsed(_) if planned == 1 => span(slice.counts.window_ns as f64 / 1e9),
@@ -136,18 +136,18 @@ impl<'a> Loaded<'a> {
     }
 
     /// The notes as the last blocks, with the differences to another tool.
-    fn noted(&self) -> impl Iterator<Item = Block> {
+    fn noted(&self) -> impl Iterator<Item = DocumentPart> {
         let notes = self.notes().into_iter().chain(self.measured.differences.iter().cloned());
-        notes.map(|note| Block::Paragraph(Tone::Faint, note))
+        notes.map(|note| DocumentPart::Paragraph(Tone::Faint, note))
     }
 
-    fn latencies(&self, window: &Window<'_>) -> Table {
+    fn latencies(&self, window: &MeasuredWindow<'_>) -> Table {
         let kinds = kinds(window);
         if !self.measured.distribution {
             return latencies(&kinds);
         }
         let columns = kinds.iter().map(|(name, _)| *name);
-        let mut table = Table::of_figures("", [("latency", Fit::Whole)], columns);
+        let mut table = Table::of_figures("", [("latency", ColumnFit::Whole)], columns);
         for (name, q) in DISTRIBUTION {
             let cells = kinds.iter().map(|(_, latencies)| at(latencies, q));
             table.push([Cell::text(name)].into_iter().chain(cells).collect());
@@ -158,32 +158,33 @@ impl<'a> Loaded<'a> {
     pub(crate) fn document(&self) -> Document {
         let of = &self.of;
         let asked = self.asked().into_iter();
-        let mut blocks: Vec<Block> = asked.map(|asked| Block::Paragraph(Tone::Plain, asked)).collect();
+        let mut blocks: Vec<DocumentPart> =
+            asked.map(|asked| DocumentPart::Paragraph(Tone::Plain, asked)).collect();
         let void = of.void().map(|finding| match finding.check {
             Check::NoSuccess => format!("Nothing to measure: {}", finding.evidence),
             check => format!("Invalid ({}): {}", check.number(), finding.evidence),
         });
-        blocks.extend(void.clone().map(|void| Block::Paragraph(Tone::Bad, void)));
+        blocks.extend(void.clone().map(|void| DocumentPart::Paragraph(Tone::Bad, void)));
         blocks.extend(capacity(of));
         if let Some(window) = of.only().or(of.capacity.as_ref().filter(|_| of.windows.is_empty())) {
             if void.is_some() {
-                blocks.push(Block::Lines(self.counted(window)));
+                blocks.push(DocumentPart::Lines(self.counted(window)));
             } else {
                 blocks.extend([
-                    Block::Lines(lines(window, &self.variant.load)),
-                    Block::Table(self.latencies(window)),
+                    DocumentPart::Lines(lines(window, &self.variant.load)),
+                    DocumentPart::Table(self.latencies(window)),
                 ]);
-                blocks.extend(endpoints(window).map(Block::Table));
+                blocks.extend(endpoints(window).map(DocumentPart::Table));
                 blocks.extend(Some(window).filter(|window| window.has_success()).into_iter().flat_map(ramp));
             }
         } else {
-            blocks.push(Block::Table(steps(of)));
+            blocks.push(DocumentPart::Table(steps(of)));
             let about = "p50 to p99.9: response time, from when a request was due. late: how late the client sent at p99 where a \
                          connection was free.";
-            blocks.push(Block::Paragraph(Tone::Faint, about.to_owned()));
+            blocks.push(DocumentPart::Paragraph(Tone::Faint, about.to_owned()));
         }
         let findings = &self.measured.conclusion.findings;
-        blocks.push(Block::Findings(remarks(findings), explained_by(findings.iter())));
+        blocks.push(DocumentPart::Findings(remarks(findings), explained_by(findings.iter())));
         blocks.extend(self.noted());
         let headline = void.or(of.only().map(headline));
         Document { headline, ..Document::new(self.title(), blocks) }
@@ -196,32 +197,38 @@ impl<'a> Loaded<'a> {
             return self.document();
         };
         let findings = &self.measured.conclusion.findings;
-        let mut blocks = vec![Block::Paragraph(Tone::Plain, self.asked().join(", ")), invalid(findings)];
+        let mut blocks =
+            vec![DocumentPart::Paragraph(Tone::Plain, self.asked().join(", ")), invalid(findings)];
         if self.of.void().is_some() {
-            blocks.extend([Block::Lines(self.counted(window)), Block::Lines(warnings(findings))]);
+            blocks
+                .extend([DocumentPart::Lines(self.counted(window)), DocumentPart::Lines(warnings(findings))]);
             return Document::new(self.title(), blocks.into_iter().chain(self.noted()));
         }
         blocks.extend(capacity(&self.of));
-        let mut lines = vec![Line::new("requests", requests(window)), throughput(window)];
+        let mut lines = vec![NamedText::new("requests", requests(window)), throughput(window)];
         lines.extend(silent(window));
         let told = outcomes(window, &self.variant.load);
         lines.extend(verdict(window).into_iter().chain(service(window)).chain(told));
         lines.extend(errors(window).into_iter().chain(tls_error(window)));
         // The response time that a user waits, or the service time if no user waits.
         let waited = latencies(&kinds(window)[..1]);
-        blocks.extend([Block::Lines(lines), Block::Table(waited), Block::Lines(warnings(findings))]);
+        blocks.extend([
+            DocumentPart::Lines(lines),
+            DocumentPart::Table(waited),
+            DocumentPart::Lines(warnings(findings)),
+        ]);
         Document::new(self.title(), blocks.into_iter().chain(self.noted()))
     }
 
     /// One row for each slice and figure.
-    pub(crate) fn figures(&self) -> Figures {
+    pub(crate) fn figures(&self) -> CsvRows {
         data::figures(&self.of)
     }
 
     /// What happened to the requests of an invalid slice: counts, and no figure that could be taken for a result.
-    fn counted(&self, window: &Window<'_>) -> Vec<Line> {
+    fn counted(&self, window: &MeasuredWindow<'_>) -> Vec<NamedText> {
         let outcomes = outcomes(window, &self.variant.load).into_iter();
-        let requests = [Line::new("requests", requests(window))].into_iter();
+        let requests = [NamedText::new("requests", requests(window))].into_iter();
         requests.chain(outcomes).chain(errors(window)).chain(tls_error(window)).collect()
     }
 }
@@ -269,7 +276,7 @@ fn rate_text(of: Rate) -> String {
     }
 }
 
-fn headline(window: &Window<'_>) -> String {
+fn headline(window: &MeasuredWindow<'_>) -> String {
     let throughput = match window.throughput_per_s() {
         Some(per_s) => format!("{} successful responses", rate(per_s)),
         None => window.without_rate().unwrap_or(NONE.to_owned()),
@@ -281,7 +288,7 @@ fn headline(window: &Window<'_>) -> String {
 }
 
 /// In open loop the response time comes first, because it is what a user waits.
-fn kinds<'a>(window: &Window<'a>) -> Vec<(&'static str, &'a Latencies)> {
+fn kinds<'a>(window: &MeasuredWindow<'a>) -> Vec<(&'static str, &'a Latencies)> {
     let counts = &window.slice.counts;
     let first = match &counts.open {
         None => vec![("complete", &counts.latency)],
@@ -293,7 +300,7 @@ fn kinds<'a>(window: &Window<'a>) -> Vec<(&'static str, &'a Latencies)> {
 }
 
 fn latencies(kinds: &[(&str, &Latencies)]) -> Table {
-    let mut table = Table::of_figures("", [("latency", Fit::Whole)], QUANTILES.map(|(name, _)| name));
+    let mut table = Table::of_figures("", [("latency", ColumnFit::Whole)], QUANTILES.map(|(name, _)| name));
     for (name, latencies) in kinds {
         let cells = QUANTILES.iter().map(|(_, q)| at(latencies, *q));
         table.push([Cell::text(*name)].into_iter().chain(cells).collect());
@@ -316,49 +323,53 @@ fn written(quantile: Quantile) -> String {
     format!("{sign}{}", Quantity::ns(quantile.ns()))
 }
 
-fn lines(window: &Window<'_>, load: &Load) -> Vec<Line> {
+fn lines(window: &MeasuredWindow<'_>, load: &Load) -> Vec<NamedText> {
     let counts = &window.slice.counts;
     let mut lines = vec![
-        Line::new("requests", requests(window)),
+        NamedText::new("requests", requests(window)),
         throughput(window),
-        Line::new("transfer", transfer(window)),
+        NamedText::new("transfer", transfer(window)),
     ];
     lines.extend(pace(window));
     let made = counts.handshake.count() - counts.handshake.censored();
     lines.extend((made > 0).then(|| {
-        Line::new("TLS", format!("{} handshakes, {} of them resumed", count(made), count(counts.tls_resumed)))
+        NamedText::new(
+            "TLS",
+            format!("{} handshakes, {} of them resumed", count(made), count(counts.tls_resumed)),
+        )
     }));
     lines.extend(outcomes(window, load));
-    lines.extend(content(window).map(|content| Line::new("content", content)));
+    lines.extend(content(window).map(|content| NamedText::new("content", content)));
     lines.extend(service(window));
-    lines.push(errors(window).unwrap_or_else(|| Line::new("errors", "none")));
+    lines.push(errors(window).unwrap_or_else(|| NamedText::new("errors", "none")));
     lines.extend(tls_error(window));
     lines
 }
 
-fn tls_error(window: &Window<'_>) -> Option<Line> {
-    window.slice.counts.tls_error.as_ref().map(|error| Line::new("TLS error", error.clone()))
+fn tls_error(window: &MeasuredWindow<'_>) -> Option<NamedText> {
+    window.slice.counts.tls_error.as_ref().map(|error| NamedText::new("TLS error", error.clone()))
 }
 
-fn throughput(window: &Window<'_>) -> Line {
+fn throughput(window: &MeasuredWindow<'_>) -> NamedText {
     let told = window.throughput_per_s().map(|per_s| format!("{}, successful responses", rate(per_s)));
-    Line::new("throughput", told.or_else(|| window.without_rate()).unwrap_or(NONE.to_owned()))
+    NamedText::new("throughput", told.or_else(|| window.without_rate()).unwrap_or(NONE.to_owned()))
 }
 
 /// How long the service sent no response, which no other figure of a closed loop shows.
-fn silent(window: &Window<'_>) -> Option<Line> {
+fn silent(window: &MeasuredWindow<'_>) -> Option<NamedText> {
     let finding = window.findings.iter().find(|finding| finding.check == Check::Silent)?;
     let text = finding.evidence.as_str();
     let text = text.strip_prefix(&format!("{}: ", window.name)).unwrap_or(text);
-    Some(Line::new("silent", text.to_owned()))
+    Some(NamedText::new("silent", text.to_owned()))
 }
 
 /// Number of responses by status, and the problems of unexpected ones.
-fn outcomes(window: &Window<'_>, load: &Load) -> Vec<Line> {
+fn outcomes(window: &MeasuredWindow<'_>, load: &Load) -> Vec<NamedText> {
     let counts = &window.slice.counts;
     let status: Vec<String> =
         counts.status.iter().map(|(code, number)| format!("{code} × {}", count(*number))).collect();
-    let status = Line::new("status", if status.is_empty() { NONE.to_owned() } else { status.join("   ") });
+    let status =
+        NamedText::new("status", if status.is_empty() { NONE.to_owned() } else { status.join("   ") });
     let failures = counts.contract_failures.iter().map(|failure| {
         // Few contents are checked, as a sample of all.
         let is_sampled = matches!(failure.kind, FailureKind::Content | FailureKind::Coding);
@@ -366,13 +377,13 @@ fn outcomes(window: &Window<'_>, load: &Load) -> Vec<Line> {
             if is_sampled { format!(" of {} sampled", count(counts.sampled.judged)) } else { String::new() };
         let (kind, failed, example) = (&failure.kind, count(failure.count), &failure.example);
         let text = format!("{kind} × {failed}{of}, for example {example}");
-        Line::new("failed", text)
+        NamedText::new("failed", text)
     });
     [status].into_iter().chain(log_ins(window, load)).chain(failures).collect()
 }
 
 /// Number of users' first requests that succeeded and failed.
-fn log_ins(window: &Window<'_>, load: &Load) -> Option<Line> {
+fn log_ins(window: &MeasuredWindow<'_>, load: &Load) -> Option<NamedText> {
     let counts = &window.slice.counts;
     let is_once = |name: &str| load.requests.iter().any(|request| request.once && request.name == name);
     let failed: u64 = counts.endpoints.iter().filter(|of| is_once(&of.name)).map(|of| of.sent).sum();
@@ -382,23 +393,23 @@ fn log_ins(window: &Window<'_>, load: &Load) -> Option<Line> {
     ];
     let told = told.into_iter().filter(|(number, _)| *number > 0);
     let told: Vec<String> = told.map(|(number, what)| format!("{} {what}", count(number))).collect();
-    (!told.is_empty()).then(|| Line::new("logging in", told.join("; ")))
+    (!told.is_empty()).then(|| NamedText::new("logging in", told.join("; ")))
 }
 
-fn errors(window: &Window<'_>) -> Option<Line> {
+fn errors(window: &MeasuredWindow<'_>) -> Option<NamedText> {
     let errors = window.slice.counts.errors.iter();
     let errors: Vec<String> =
         errors.map(|error| format!("{} {} × {}", error.phase, error.cause, count(error.count))).collect();
-    (!errors.is_empty()).then(|| Line::new("errors", errors.join("   ")))
+    (!errors.is_empty()).then(|| NamedText::new("errors", errors.join("   ")))
 }
 
 /// Whether the service kept up in open loop.
-fn verdict(window: &Window<'_>) -> Option<Line> {
-    window.kept().map(|kept| Line::new("verdict", kept.words()))
+fn verdict(window: &MeasuredWindow<'_>) -> Option<NamedText> {
+    window.kept().map(|kept| NamedText::new("verdict", kept.words()))
 }
 
 /// Resources used by the services, if their processes can be observed.
-fn service(window: &Window<'_>) -> Option<Line> {
+fn service(window: &MeasuredWindow<'_>) -> Option<NamedText> {
     let slice = window.slice;
     let (cpu_ns, wall_ns, successful) =
         (slice.services_cpu_ns(), slice.counts.wall_ns(), slice.counts.successful);
@@ -407,11 +418,11 @@ fn service(window: &Window<'_>) -> Option<Line> {
         // Work around a short window would count as done in it.
         let cores =
             window.without_rate().map_or(format!(", {} cores", three_digits(cores)), |_| String::new());
-        Line::new("service", format!("{} of CPU time per request{cores}", micros(each)))
+        NamedText::new("service", format!("{} of CPU time per request{cores}", micros(each)))
     })
 }
 
-fn requests(window: &Window<'_>) -> String {
+fn requests(window: &MeasuredWindow<'_>) -> String {
     let counts = &window.slice.counts;
     let open = counts.open.as_ref();
     let due = open.map(|open| format!("{} due", count(open.intended)));
@@ -431,7 +442,7 @@ fn requests(window: &Window<'_>) -> String {
     due.into_iter().chain(always).chain(parts).collect::<Vec<_>>().join(", ")
 }
 
-fn transfer(window: &Window<'_>) -> String {
+fn transfer(window: &MeasuredWindow<'_>) -> String {
     let Some((per_s, each)) = window.transfer_per_s().zip(window.bytes_per_response()) else {
         return NONE.to_owned();
     };
@@ -439,7 +450,7 @@ fn transfer(window: &Window<'_>) -> String {
 }
 
 /// Whether the load was as requested.
-fn pace(window: &Window<'_>) -> Vec<Line> {
+fn pace(window: &MeasuredWindow<'_>) -> Vec<NamedText> {
     let Some((asked, open)) = window.asked.open.zip(window.slice.counts.open.as_ref()) else {
         return Vec::new();
     };
@@ -449,15 +460,15 @@ fn pace(window: &Window<'_>) -> Vec<Line> {
     let lag = shown(&open.schedule_lag, 0.99).map_or(NONE.to_owned(), written);
     let queue = format!("{} of {} found no connection free", count(open.queued), count(open.intended));
     let paced = [
-        Line::new("rate", format!("{sent} sent{due}, {} asked for", rate_text(asked.rate))),
-        Line::new("queue", queue),
-        Line::new("client", format!("{lag} late at p99, where one was free")),
+        NamedText::new("rate", format!("{sent} sent{due}, {} asked for", rate_text(asked.rate))),
+        NamedText::new("queue", queue),
+        NamedText::new("client", format!("{lag} late at p99, where one was free")),
     ];
     paced.into_iter().chain(verdict(window)).collect()
 }
 
 /// Contents of the sampled responses.
-fn content(window: &Window<'_>) -> Option<String> {
+fn content(window: &MeasuredWindow<'_>) -> Option<String> {
     let sampled = window.sampled();
     let mean = |all: u64| bytes(all as f64 / sampled.count as f64);
     let different = match sampled.different {
@@ -473,11 +484,11 @@ fn content(window: &Window<'_>) -> Option<String> {
 }
 
 /// Results of each of several requests.
-fn endpoints(window: &Window<'_>) -> Option<Table> {
+fn endpoints(window: &MeasuredWindow<'_>) -> Option<Table> {
     let endpoints = &window.slice.counts.endpoints;
     let figures = ["sent", "throughput", "p50", "p99"];
-    let mut table = Table::of_figures("", [("endpoint", Fit::CutEnd)], figures);
-    table.columns.push(("status", Fit::Wrapped).into());
+    let mut table = Table::of_figures("", [("endpoint", ColumnFit::CutEnd)], figures);
+    table.columns.push(("status", ColumnFit::Wrapped).into());
     for endpoint in endpoints {
         // All outcomes: response time if requests were due.
         let open = window.asked.open.is_some();
@@ -511,21 +522,21 @@ fn statuses(endpoint: &EndpointCounts) -> String {
 }
 
 /// The tenths of a ramp, and a sentence on where the service falls behind. Empty for another load.
-fn ramp(window: &Window<'_>) -> Vec<Block> {
+fn ramp(window: &MeasuredWindow<'_>) -> Vec<DocumentPart> {
     let stretches = window.stretches();
     if stretches.is_empty() {
         return Vec::new();
     }
-    use Fit::{Figure, Whole};
+    use ColumnFit::{Figure, Whole};
     let columns = [("ramp at", Figure), ("due", Figure), ("throughput", Figure), ("", Whole)];
     let mut table = Table::new("", columns);
     stretches.iter().for_each(|stretch| table.push(tenth(stretch)));
-    let sentence = window.bend().map(|bend| Block::Paragraph(Tone::Strong, bend_text(bend)));
-    [Block::Table(table)].into_iter().chain(sentence).collect()
+    let sentence = window.bend().map(|bend| DocumentPart::Paragraph(Tone::Strong, bend_text(bend)));
+    [DocumentPart::Table(table)].into_iter().chain(sentence).collect()
 }
 
-fn tenth(stretch: &Stretch) -> Vec<Cell> {
-    let kept = if stretch.kept { Kept::Up } else { Kept::Behind };
+fn tenth(stretch: &WindowPart) -> Vec<Cell> {
+    let kept = if stretch.kept { RateKept::Up } else { RateKept::Behind };
     vec![
         Cell::figure(Some(Quantity::seconds(stretch.from_s))),
         Cell::figure(Some(Quantity::per_s(stretch.due_per_s()))),
@@ -551,27 +562,27 @@ fn bend_text(bend: Bend) -> String {
     }
 }
 
-fn tone(kept: Kept) -> Tone {
+fn tone(kept: RateKept) -> Tone {
     match kept {
-        Kept::Up => Tone::Good,
-        Kept::Behind | Kept::Failing | Kept::NoSuccess => Tone::Bad,
-        Kept::ClientLate | Kept::NothingDue => Tone::Doubtful,
+        RateKept::Up => Tone::Good,
+        RateKept::Behind | RateKept::Failing | RateKept::NoSuccess => Tone::Bad,
+        RateKept::ClientLate | RateKept::NothingDue => Tone::Doubtful,
     }
 }
 
-fn capacity(of: &Measurement<'_>) -> Option<Block> {
+fn capacity(of: &Measurement<'_>) -> Option<DocumentPart> {
     let capacity = of.capacity.as_ref()?;
     let per_s = capacity.throughput_per_s().filter(|_| capacity.has_success()).map_or(NONE.to_owned(), rate);
     let window = span(capacity.slice.counts.window_ns as f64 / 1e9);
     let text = format!("{per_s}, successful responses in closed loop for {window}");
-    Some(Block::Lines(vec![Line::new("saturation", text)]))
+    Some(DocumentPart::Lines(vec![NamedText::new("saturation", text)]))
 }
 
 /// A line for each rate.
 fn steps(of: &Measurement<'_>) -> Table {
     let figures = ["asked", "due", "sent", "throughput", "p50", "p99", "p99.9", "queued", "late"];
     let mut table = Table::of_figures("", [], figures);
-    table.columns.push(("verdict", Fit::Whole).into());
+    table.columns.push(("verdict", ColumnFit::Whole).into());
     for window in &of.windows {
         let open = window.slice.counts.open.as_deref();
         let per_s = |amount: u64| Cell::figure(window.per_s(amount).map(Quantity::per_s));

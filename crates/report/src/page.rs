@@ -16,7 +16,7 @@ use ::explain::{Why, flame::source_of};
 use ::model::document;
 use ::model::quantity::{change_told, count};
 use ::model::text::{cut_bytes, lines, markup, shown as shown_text};
-use analysis::{Conclusion, Effect, Kind, Series};
+use analysis::{Conclusion, Effect, EffectKind, Series};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use plan::{Design, Factor, Plan};
@@ -26,8 +26,8 @@ use serde_json::Value;
 
 use crate::experiment::headline::{headline, state};
 use crate::experiment::method::method;
-use crate::experiment::{Measured, answer, capacity, repeat, tables};
-use crate::measurement::Loaded;
+use crate::experiment::{MeasuredRecord, answer, capacity, repeat, tables};
+use crate::measurement::LoadedRecord;
 use crate::plot::{Ground, Plot};
 use crate::validity::paragraphs;
 
@@ -94,7 +94,7 @@ fn clean(value: &mut Value) {
     }
 }
 
-fn capacity_picture(of: &Measured<'_>) -> Option<CapacityPicture> {
+fn capacity_picture(of: &MeasuredRecord<'_>) -> Option<CapacityPicture> {
     let plot = Plot::of_capacity(of)?;
     let address =
         |ground: Ground| format!("data:image/svg+xml;base64,{}", BASE64_STANDARD.encode(plot.svg(ground)));
@@ -108,8 +108,8 @@ fn capacity_picture(of: &Measured<'_>) -> Option<CapacityPicture> {
 }
 
 /// All data of a page.
-pub(crate) fn data(of: &Measured<'_>) -> PageData {
-    let Measured { record, conclusion, .. } = *of;
+pub(crate) fn data(of: &MeasuredRecord<'_>) -> PageData {
+    let MeasuredRecord { record, conclusion, .. } = *of;
     let (header, design) = (&record.header, &record.header.plan.design);
     let series = analysis::series(record);
     let checks = conclusion.findings.iter().map(|finding| finding.check);
@@ -120,7 +120,7 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
             "times and time lines: those of the first {DRAWN_MAX} of {all} variants are drawn"
         ));
     }
-    let loaded = Loaded::of(of).filter(|_| record.is_open_loop());
+    let loaded = LoadedRecord::of(of).filter(|_| record.is_open_loop());
     PageData {
         page_version: PAGE_VERSION,
         title: of.title().to_owned(),
@@ -138,8 +138,10 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
         explanations: checks.map(|check| (check.number(), paragraphs(check))).collect(),
         variants: variants(record, conclusion),
         figures: match &loaded {
-            Some(loaded) => Table { heading: "Figures of the steps".to_owned(), ..(&loaded.steps()).into() },
-            None => Table {
+            Some(loaded) => {
+                PageTable { heading: "Figures of the steps".to_owned(), ..(&loaded.steps()).into() }
+            }
+            None => PageTable {
                 heading: "Figures of the variants".to_owned(),
                 ..(&tables::variants(record, conclusion)).into()
             },
@@ -166,7 +168,7 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
     }
 }
 
-fn pairs(lines: Vec<document::Line>) -> Vec<(String, String)> {
+fn pairs(lines: Vec<document::NamedText>) -> Vec<(String, String)> {
     lines.into_iter().map(|line| (line.name, line.text)).collect()
 }
 
@@ -222,9 +224,9 @@ fn shown(value: Option<f64>) -> Option<f64> {
 /// File name of the flame graphs' page in the record's folder.
 pub const FLAME_PAGE: &str = "flame.html";
 
-fn variants(record: &Record, conclusion: &Conclusion) -> Vec<Variant> {
+fn variants(record: &Record, conclusion: &Conclusion) -> Vec<PageVariant> {
     let trials = || record.complete_blocks().flat_map(|block| &block.trials);
-    let one = |(index, of): (usize, &analysis::Variant)| Variant {
+    let one = |(index, of): (usize, &analysis::VariantFigures)| PageVariant {
         name: of.name.clone(),
         void: conclusion.voids(index),
         trials: trials().filter(|trial| trial.variant() == index).count(),
@@ -235,7 +237,7 @@ fn variants(record: &Record, conclusion: &Conclusion) -> Vec<Variant> {
 
 /// By variant, the most frequent first.
 fn errors(record: &Record, conclusion: &Conclusion, left_out: &mut Vec<String>) -> Vec<ErrorRow> {
-    let of_variant = |(variant, of): (usize, &analysis::Variant)| {
+    let of_variant = |(variant, of): (usize, &analysis::VariantFigures)| {
         let requests = of.requests;
         let failures = analysis::failures(record, variant).into_iter();
         failures.map(move |failure| ErrorRow { variant, requests, failure })
@@ -266,7 +268,7 @@ fn verdicts(
     design: &Design,
     series: &[Series],
     left_out: &mut Vec<String>,
-) -> Vec<Verdict> {
+) -> Vec<PageVerdict> {
     let variants = conclusion.variants.len();
     let ratios_max = NUMBERS_MAX / conclusion.comparisons.len().max(1);
     let mut verdicts = Vec::new();
@@ -280,7 +282,7 @@ fn verdicts(
             }
             let ratios = analysis::ratios_by_block(series, comparison);
             thinned |= ratios.len() > ratios_max;
-            verdicts.push(Verdict {
+            verdicts.push(PageVerdict {
                 comparison: comparison.label.clone(),
                 baseline: comparison.baseline,
                 candidate: comparison.candidate,
@@ -309,7 +311,7 @@ fn effects(conclusion: &Conclusion) -> Option<Effects> {
     let (shown, note) = tables::shown_effects(conclusion);
     let line = |effect: &Effect| EffectLine {
         label: effect.label.clone(),
-        interaction: effect.kind == Kind::Interaction,
+        interaction: effect.kind == EffectKind::Interaction,
         outcome: effect.outcome,
         word: answer::effect_word(effect).to_owned(),
         detail: effect.estimate.as_ref().map_or_else(|| "no estimate".to_owned(), change_told),

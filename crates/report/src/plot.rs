@@ -11,17 +11,17 @@
 //!   foot
 //! ```
 
-use analysis::{Capacity, Comparison, Grade, Outcome, RatePoint};
+use analysis::{Capacity, ComparisonResult, Grade, Outcome, RatePoint};
 use model::quantity::{Quantity, change, many, share};
 use model::text::line;
-use plan::Figure;
+use plan::LimitFigure;
 use record::Record;
 use stats::Interval;
 
-use self::drawing::{Colour, Drawing, Hold, Shape, Text, cut, text_width, wrapped};
+use self::drawing::{Colour, Drawing, PlotShape, PlotText, TextAnchor, cut, text_width, wrapped};
 use crate::axis::{Axis, Mark, round_step};
 use crate::experiment::capacity::lines;
-use crate::experiment::{Measured, answer, processor, repeat};
+use crate::experiment::{MeasuredRecord, answer, processor, repeat};
 use crate::page::Ratio;
 
 mod drawing;
@@ -41,7 +41,7 @@ pub struct Plot {
     pub(crate) title: String,
     /// The metric of all rows. `None` if each row names its own.
     pub(crate) metric: Option<&'static str>,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<PlotRow>,
     pub(crate) margin: f64,
     /// Response times over the rate, if capacity was measured.
     pub(crate) curves: Vec<Curve>,
@@ -51,7 +51,7 @@ pub struct Plot {
 
 /// One line of the plot.
 #[derive(Debug)]
-pub struct Row {
+pub struct PlotRow {
     /// Candidate vs baseline, with the metric if several are judged.
     pub name: String,
     /// The outcome, which determines the colour.
@@ -66,7 +66,7 @@ pub struct Row {
 
 impl Plot {
     /// The plot of a record.
-    pub(crate) fn of(of: &Measured<'_>) -> Plot {
+    pub(crate) fn of(of: &MeasuredRecord<'_>) -> Plot {
         let comparisons = &of.conclusion.comparisons;
         let first = comparisons.first().map(|first| first.metric);
         let common = first.filter(|first| comparisons.iter().all(|of| of.metric == *first));
@@ -82,7 +82,7 @@ impl Plot {
     }
 
     /// Only the curves, if capacity was measured. The page shows everything else.
-    pub(crate) fn of_capacity(of: &Measured<'_>) -> Option<Plot> {
+    pub(crate) fn of_capacity(of: &MeasuredRecord<'_>) -> Option<Plot> {
         let plot = Plot { rows: Vec::new(), foot: Vec::new(), ..Plot::of(of) };
         (!plot.curves.is_empty()).then_some(plot)
     }
@@ -98,15 +98,15 @@ impl Plot {
     }
 }
 
-fn row(of: &Measured<'_>, comparison: &Comparison, several: bool) -> Row {
-    let Comparison { label, outcome, metric, estimate, .. } = comparison;
+fn row(of: &MeasuredRecord<'_>, comparison: &ComparisonResult, several: bool) -> PlotRow {
+    let ComparisonResult { label, outcome, metric, estimate, .. } = comparison;
     let as_one = outcome.has_no_ratio();
     let metric_told = if several && !as_one { format!(", {}", metric.row().title) } else { String::new() };
     let told = match estimate.as_ref().map(change) {
         Some((value, interval)) => format!("{value}  ({interval})"),
         None => answer::detail(comparison, of.conclusion, &of.record.header.plan.design),
     };
-    Row {
+    PlotRow {
         name: format!("{label}{metric_told}"),
         outcome: *outcome,
         word: answer::word_of(comparison).to_uppercase(),
@@ -116,7 +116,7 @@ fn row(of: &Measured<'_>, comparison: &Comparison, several: bool) -> Row {
 }
 
 /// Qualifications, time and place of the measurement, and how to repeat it.
-fn foot(of: &Measured<'_>) -> Vec<String> {
+fn foot(of: &MeasuredRecord<'_>) -> Vec<String> {
     let Record { header, .. } = of.record;
     let date = header.created.split('T').next().unwrap_or_default();
     let blocks = many(of.conclusion.blocks.into(), "block");
@@ -179,15 +179,15 @@ struct Ruler {
 }
 
 /// A drawing that grows downwards.
-struct Sheet {
-    shapes: Vec<Shape>,
+struct PlotSheet {
+    shapes: Vec<PlotShape>,
     /// Current height.
     y: f64,
 }
 
 /// Lays out the whole plot.
 fn laid_out(plot: &Plot) -> Drawing {
-    let mut sheet = Sheet { shapes: Vec::new(), y: MARGIN };
+    let mut sheet = PlotSheet { shapes: Vec::new(), y: MARGIN };
     for text in wrapped(&line(&plot.title), TITLE_SIZE, RIGHT - MARGIN, TITLE_LINES) {
         sheet.y += TITLE_SIZE;
         sheet.text((MARGIN, sheet.y), TITLE_SIZE, INK, &text);
@@ -241,18 +241,18 @@ fn apart(axis: Axis) -> Vec<Mark> {
     kept
 }
 
-impl Sheet {
+impl PlotSheet {
     fn text(&mut self, at: (f64, f64), size: f64, fill: Colour, text: &str) {
-        self.held(at, size, (fill, Hold::Begin), text);
+        self.held(at, size, (fill, TextAnchor::Begin), text);
     }
 
-    fn held(&mut self, at: (f64, f64), size: f64, (fill, hold): (Colour, Hold), text: &str) {
-        self.shapes.push(Shape::Text(Text { at, size, hold, fill, text: text.to_owned() }));
+    fn held(&mut self, at: (f64, f64), size: f64, (fill, hold): (Colour, TextAnchor), text: &str) {
+        self.shapes.push(PlotShape::Text(PlotText { at, size, hold, fill, text: text.to_owned() }));
     }
 
     fn area(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), fill: Colour) {
         let (right, bottom) = (x + width, y + height);
-        self.shapes.push(Shape::Polygon(vec![(x, y), (right, y), (right, bottom), (x, bottom)], fill));
+        self.shapes.push(PlotShape::Polygon(vec![(x, y), (right, y), (right, bottom), (x, bottom)], fill));
     }
 
     /// A line of small text below everything so far.
@@ -282,18 +282,18 @@ impl Sheet {
             // Labels at the ends would extend beyond them.
             let half = text_width(label, SMALL_SIZE) / 2.0;
             let x = x(ruler.axis, *ratio).clamp(MARGIN + half, AXIS.1 + MARGIN - half);
-            self.held((x, self.y + 16.0), SMALL_SIZE, (FAINT, Hold::Middle), label);
+            self.held((x, self.y + 16.0), SMALL_SIZE, (FAINT, TextAnchor::Middle), label);
         }
         self.y += 26.0;
     }
 
-    fn row(&mut self, row: &Row, ruler: Option<&Ruler>) {
+    fn row(&mut self, row: &PlotRow, ruler: Option<&Ruler>) {
         let fill = colour_of(row.outcome);
         let (label, lane) = (self.y + 20.0, self.y + 38.0);
         let word = text_width(&row.word, FIGURE_SIZE);
         let named = cut(&line(&row.name), LABEL_SIZE, RIGHT - MARGIN - word - 16.0);
         self.text((MARGIN, label), LABEL_SIZE, INK, &named);
-        self.held((RIGHT, label), FIGURE_SIZE, (fill, Hold::End), &row.word);
+        self.held((RIGHT, label), FIGURE_SIZE, (fill, TextAnchor::End), &row.word);
         let mut begin = MARGIN;
         if let Some((span, ruler)) = row.span.zip(ruler) {
             self.lane(ruler, (lane - 12.0, 24.0));
@@ -315,12 +315,12 @@ impl Sheet {
                 self.area((x - 1.0, y - 8.0), (2.0, 16.0), fill);
             } else {
                 let points = vec![(x, y - 8.0), (x, y + 8.0), (x + outwards * 9.0, y)];
-                self.shapes.push(Shape::Polygon(points, fill));
+                self.shapes.push(PlotShape::Polygon(points, fill));
             }
         }
         // A ring in the background's colour keeps it visible on a shorter bar.
         let at = (x(axis, estimate), y);
-        self.shapes.extend([Shape::Circle(at, 6.5, GROUND), Shape::Circle(at, 5.0, fill)]);
+        self.shapes.extend([PlotShape::Circle(at, 6.5, GROUND), PlotShape::Circle(at, 5.0, fill)]);
     }
 }
 
@@ -373,9 +373,10 @@ pub(crate) struct Curve {
 }
 
 /// Curves of all variants. Empty if capacity was not measured.
-fn all(of: &Measured<'_>) -> Vec<Curve> {
+fn all(of: &MeasuredRecord<'_>) -> Vec<Curve> {
     let slo = &of.record.header.plan.design.slo;
-    let times = slo.iter().filter(|limit| limit.figure != Figure::Failed).map(|limit| limit.bound.value());
+    let times =
+        slo.iter().filter(|limit| limit.figure != LimitFigure::Failed).map(|limit| limit.bound.value());
     let limits_us: Vec<f64> = times.collect();
     let curve = |(variant, capacity): (usize, &Capacity)| Curve {
         told: lines(of.record, of.conclusion, variant, capacity),
@@ -396,7 +397,7 @@ impl Curve {
     }
 }
 
-impl Sheet {
+impl PlotSheet {
     fn curve(&mut self, curve: &Curve) {
         self.y += 12.0;
         curve.told.iter().for_each(|text| self.small(text));
@@ -418,13 +419,13 @@ impl Sheet {
         for us in times.round() {
             self.area((LEFT, y(us)), (RIGHT - LEFT, 1.0), GRID);
             let label = Quantity::us(us).to_string();
-            self.held((LEFT - 6.0, y(us) + 4.0), SMALL_SIZE, (FAINT, Hold::End), &label);
+            self.held((LEFT - 6.0, y(us) + 4.0), SMALL_SIZE, (FAINT, TextAnchor::End), &label);
         }
         let step = round_step(most / 5.0);
         for number in 0..=(most / step) as u32 {
             let per_s = step * f64::from(number);
             let label = Quantity::per_s(per_s).to_string();
-            self.held((x(per_s), bottom + 16.0), SMALL_SIZE, (FAINT, Hold::Middle), &label);
+            self.held((x(per_s), bottom + 16.0), SMALL_SIZE, (FAINT, TextAnchor::Middle), &label);
         }
         curve.limits_us.iter().for_each(|us| self.area((LEFT, y(*us) - 1.0), (RIGHT - LEFT, 2.0), WORSE));
         line.iter().for_each(|per_s| self.area((x(*per_s) - 1.0, top), (2.0, HEIGHT), ONE));
@@ -459,9 +460,9 @@ impl Sheet {
             let length = (x2 - x1).hypot(y2 - y1).max(f64::MIN_POSITIVE);
             let (dx, dy) = ((y2 - y1) / length, (x1 - x2) / length);
             let points = vec![(x1 + dx, y1 + dy), (x2 + dx, y2 + dy), (x2 - dx, y2 - dy), (x1 - dx, y1 - dy)];
-            self.shapes.push(Shape::Polygon(points, fill));
+            self.shapes.push(PlotShape::Polygon(points, fill));
         }
-        self.shapes.extend(points.iter().map(|at| Shape::Circle(*at, 3.0, fill)));
+        self.shapes.extend(points.iter().map(|at| PlotShape::Circle(*at, 3.0, fill)));
     }
 }
 

@@ -5,7 +5,10 @@
 //! module does not know the meaning of the contents.
 
 use anstyle::{AnsiColor, Style};
-use model::document::{Answer, Block, Cell, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
+use model::document::{
+    Cell, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Remark, Table, TableRow, Tone,
+    VerdictBlock,
+};
 use model::quantity::{Quantity, Unit, interval};
 use model::text::line as clean;
 use textwrap::core::display_width;
@@ -27,15 +30,20 @@ pub fn text(document: &Document, width: usize) -> String {
 }
 
 /// All blocks, with an empty line between unrelated ones.
-fn blocks<'a>(all: &'a [Block], before: &mut Option<&'a Block>, width: usize, out: &mut String) {
+fn blocks<'a>(
+    all: &'a [DocumentPart],
+    before: &mut Option<&'a DocumentPart>,
+    width: usize,
+    out: &mut String,
+) {
     for block in all {
-        if let Block::Folded(_, inner) = block {
+        if let DocumentPart::Folded(_, inner) = block {
             blocks(inner, before, width, out);
             continue;
         }
         let joined = match (&*before, block) {
-            (Some(Block::Heading(..)), _) => true,
-            (Some(Block::Paragraph(one, _)), Block::Paragraph(other, _)) => one == other,
+            (Some(DocumentPart::Heading(..)), _) => true,
+            (Some(DocumentPart::Paragraph(one, _)), DocumentPart::Paragraph(other, _)) => one == other,
             _ => false,
         };
         if !joined {
@@ -46,29 +54,29 @@ fn blocks<'a>(all: &'a [Block], before: &mut Option<&'a Block>, width: usize, ou
     }
 }
 
-fn drawn(block: &Block, width: usize) -> String {
+fn drawn(block: &DocumentPart, width: usize) -> String {
     match block {
-        Block::Heading(tone, text) => styled(style(*tone), &clean(text)) + "\n",
-        Block::Paragraph(tone, text) => {
+        DocumentPart::Heading(tone, text) => styled(style(*tone), &clean(text)) + "\n",
+        DocumentPart::Paragraph(tone, text) => {
             styled(style(*tone), wrapped(&clean(text), "", "", width).trim_end()) + "\n"
         }
-        Block::Answers(answers) => answers.iter().map(|of| answer(of, width)).collect(),
-        Block::Verdicts(answers) => verdicts(answers, width),
-        Block::Table(table) => table_drawn(table, width),
-        Block::Findings(all, command) => {
+        DocumentPart::Answers(answers) => answers.iter().map(|of| answer(of, width)).collect(),
+        DocumentPart::Verdicts(answers) => verdicts(answers, width),
+        DocumentPart::Table(table) => table_drawn(table, width),
+        DocumentPart::Findings(all, command) => {
             let told = all.iter().map(|remark| finding(remark, width));
             let more = |command| styled(FAINT, &wrapped(&format!("more: {command}"), "  ", "    ", width));
             told.chain(command.iter().map(more)).collect()
         }
-        Block::Lines(all) => lines(all, width),
-        Block::Steps(steps) => {
+        DocumentPart::Lines(all) => lines(all, width),
+        DocumentPart::Steps(steps) => {
             steps.iter().map(|step| in_margin((FAINT, "next", NAMES), &clean(step), width)).collect()
         }
-        Block::Folded(..) => String::new(),
+        DocumentPart::Folded(..) => String::new(),
     }
 }
 
-fn answer(answer: &Answer, width: usize) -> String {
+fn answer(answer: &QuestionAnswer, width: usize) -> String {
     let indented = |text: &str| wrapped(&clean(text), "    ", "    ", width);
     let subject = styled(BOLD, &clean(&answer.subject));
     let mut out = match answer.verdicts.as_slice() {
@@ -80,7 +88,7 @@ fn answer(answer: &Answer, width: usize) -> String {
             let widest = widest(several.iter());
             let rest = " ".repeat((4 + widest + 2).min(INDENT_MAX));
             // Wrapped with the verdict in it, so that it counts. Textwrap ignores the width of colours.
-            let text = |one: &Verdict| format!("{}  {}", word(one, widest), clean(&one.detail));
+            let text = |one: &VerdictBlock| format!("{}  {}", word(one, widest), clean(&one.detail));
             let lines = several.iter().map(|one| wrapped(&text(one), "    ", &rest, width));
             format!("{subject}\n{}", lines.collect::<String>())
         }
@@ -90,20 +98,20 @@ fn answer(answer: &Answer, width: usize) -> String {
 }
 
 /// A verdict's word, padded to the column width.
-fn word(of: &Verdict, width: usize) -> String {
+fn word(of: &VerdictBlock, width: usize) -> String {
     styled(style(of.tone), &format!("{:width$}", of.word.to_uppercase()))
 }
 
-fn widest<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> usize {
+fn widest<'a>(verdicts: impl Iterator<Item = &'a VerdictBlock>) -> usize {
     verdicts.map(|one| one.word.chars().count()).max().unwrap_or(0)
 }
 
 /// Each verdict's word in its own column, followed by its subject, with notes below.
-fn verdicts(answers: &[Answer], width: usize) -> String {
+fn verdicts(answers: &[QuestionAnswer], width: usize) -> String {
     let all = || answers.iter().flat_map(|answer| answer.verdicts.iter().map(move |one| (answer, one)));
     let widest = widest(all().map(|(_, one)| one));
     let margin = " ".repeat((widest + 2).min(INDENT_MAX));
-    let line = |(answer, one): (&Answer, &Verdict)| {
+    let line = |(answer, one): (&QuestionAnswer, &VerdictBlock)| {
         let subject = styled(BOLD, &clean(&answer.subject));
         let text = format!("{}  {subject}: {}", word(one, widest), clean(&one.detail));
         let notes = answer.notes.iter().map(|note| wrapped(&clean(note), &margin, &margin, width));
@@ -112,11 +120,11 @@ fn verdicts(answers: &[Answer], width: usize) -> String {
     all().map(line).collect()
 }
 
-fn lines(all: &[Line], width: usize) -> String {
+fn lines(all: &[NamedText], width: usize) -> String {
     let widest = all.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
     let names = widest.clamp(NAMES, NAMES_MAX);
     let margin = " ".repeat(names + 2);
-    let line = |line: &Line| {
+    let line = |line: &NamedText| {
         if let (true, Some(command)) = (line.text.is_empty(), &line.command) {
             let name = format!("{:>names$}", clean(&line.name));
             return format!("{}  {}\n", styled(style(line.tone), &name), clean(command));
@@ -193,7 +201,7 @@ const DRAWING_MIN: usize = 8;
 const DRAWING_MAX: usize = 60;
 
 /// A rendered cell: its lines, and their style.
-type Drawn = (Vec<String>, Style);
+type DrawnCell = (Vec<String>, Style);
 
 /// The table with its heading, in lines of at most `width` columns if possible.
 fn table_drawn(table: &Table, width: usize) -> String {
@@ -206,7 +214,7 @@ fn table_drawn(table: &Table, width: usize) -> String {
         table.texts().iter().map(|row| row.iter().map(|text| clean(text)).collect()).collect();
     let (kept, widths) = layout(table, &texts, width);
     let axes: Vec<_> = (0..table.columns.len()).map(|at| axis_of(table, at)).collect();
-    let right: Vec<bool> = kept.iter().map(|at| table.columns[*at].fit == Fit::Figure).collect();
+    let right: Vec<bool> = kept.iter().map(|at| table.columns[*at].fit == ColumnFit::Figure).collect();
     let columns = || kept.iter().copied().zip(widths.iter().copied());
     // The ends of their axis are shown above intervals.
     let heading = |(at, width): (usize, usize)| {
@@ -218,11 +226,11 @@ fn table_drawn(table: &Table, width: usize) -> String {
     let mut texts = texts.iter();
     for of in &table.rows {
         match of {
-            Row::Note(tone, text) => {
-                let text = cut(&format!(" {}", clean(text)), width, Fit::CutEnd);
+            TableRow::Note(tone, text) => {
+                let text = cut(&format!(" {}", clean(text)), width, ColumnFit::CutEnd);
                 out += &(styled(style(*tone), &text) + "\n");
             }
-            Row::Cells(cells) => {
+            TableRow::Cells(cells) => {
                 let Some(texts) = texts.next() else { continue };
                 let cell = |(at, width): (usize, usize)| {
                     cell((&cells[at], &texts[at]), table.columns[at].fit, axes[at], width)
@@ -244,12 +252,12 @@ fn layout(table: &Table, texts: &[Vec<String>], width: usize) -> (Vec<usize>, Ve
     let columns = &table.columns;
     let natural = |at: usize| {
         let cells = texts.iter().map(|row| display_width(&row[at]));
-        let least = if columns[at].fit == Fit::Drawing { DRAWING_MIN } else { 0 };
+        let least = if columns[at].fit == ColumnFit::Drawing { DRAWING_MIN } else { 0 };
         cells.max().unwrap_or(0).max(display_width(&columns[at].heading)).max(least)
     };
     let gives = |at: usize| match columns[at].fit {
-        Fit::Figure | Fit::Whole | Fit::Drawing => false,
-        Fit::Wrapped | Fit::CutEnd | Fit::CutStart | Fit::CutMiddle => true,
+        ColumnFit::Figure | ColumnFit::Whole | ColumnFit::Drawing => false,
+        ColumnFit::Wrapped | ColumnFit::CutEnd | ColumnFit::CutStart | ColumnFit::CutMiddle => true,
     };
     // Minimum width of names: one long name must not displace all other columns.
     let needed = |at: usize| if gives(at) { natural(at).min(width * 2 / 5) } else { natural(at) };
@@ -266,13 +274,13 @@ fn layout(table: &Table, texts: &[Vec<String>], width: usize) -> (Vec<usize>, Ve
         widths[widest] -= 1;
     }
     let room = width.saturating_sub(total(&widths));
-    if let Some(place) = kept.iter().position(|at| columns[*at].fit == Fit::Drawing) {
+    if let Some(place) = kept.iter().position(|at| columns[*at].fit == ColumnFit::Drawing) {
         widths[place] = (widths[place] + room).min(DRAWING_MAX);
     }
     (kept, widths)
 }
 
-fn cell((cell, text): (&Cell, &str), fit: Fit, axis: Option<(Axis, Unit)>, width: usize) -> Drawn {
+fn cell((cell, text): (&Cell, &str), fit: ColumnFit, axis: Option<(Axis, Unit)>, width: usize) -> DrawnCell {
     let lines = match cell {
         Cell::Interval(value, interval) => {
             let bar =
@@ -281,7 +289,7 @@ fn cell((cell, text): (&Cell, &str), fit: Fit, axis: Option<(Axis, Unit)>, width
         }
         Cell::Course(values, breaks) => vec![course(values, breaks, width)],
         Cell::Word(tone, _) => return (vec![cut(text, width, fit)], style(*tone)),
-        Cell::Missing | Cell::Text(_) | Cell::Figure(_) | Cell::AtLeast(_) if fit == Fit::Wrapped => {
+        Cell::Missing | Cell::Text(_) | Cell::Figure(_) | Cell::AtLeast(_) if fit == ColumnFit::Wrapped => {
             broken(text, width)
         }
         Cell::Missing | Cell::Text(_) | Cell::Figure(_) | Cell::AtLeast(_) => vec![cut(text, width, fit)],
@@ -297,7 +305,7 @@ fn broken(text: &str, width: usize) -> Vec<String> {
 }
 
 /// The lines of a row, as many as in its highest cell.
-fn row(cells: &[Drawn], right: &[bool], widths: &[usize]) -> String {
+fn row(cells: &[DrawnCell], right: &[bool], widths: &[usize]) -> String {
     let height = cells.iter().map(|(lines, _)| lines.len()).max().unwrap_or(0);
     let mut out = String::new();
     for at in 0..height {
@@ -316,7 +324,7 @@ fn row(cells: &[Drawn], right: &[bool], widths: &[usize]) -> String {
 }
 
 /// Truncates a text to a width.
-fn cut(text: &str, width: usize, fit: Fit) -> String {
+fn cut(text: &str, width: usize, fit: ColumnFit) -> String {
     if display_width(text) <= width {
         return text.to_owned();
     }
@@ -324,10 +332,10 @@ fn cut(text: &str, width: usize, fit: Fit) -> String {
     let end = |room| fitting(text.chars().rev(), room).into_iter().rev().collect::<String>();
     let begin = |room| fitting(text.chars(), room).into_iter().collect::<String>();
     match fit {
-        Fit::Figure | Fit::Whole | Fit::Wrapped | Fit::Drawing => text.to_owned(),
-        Fit::CutEnd => format!("{}…", begin(room)),
-        Fit::CutStart => format!("…{}", end(room)),
-        Fit::CutMiddle => {
+        ColumnFit::Figure | ColumnFit::Whole | ColumnFit::Wrapped | ColumnFit::Drawing => text.to_owned(),
+        ColumnFit::CutEnd => format!("{}…", begin(room)),
+        ColumnFit::CutStart => format!("…{}", end(room)),
+        ColumnFit::CutMiddle => {
             let tail = room.min(16).min(room * 2 / 3);
             format!("{}…{}", begin(room - tail), end(tail))
         }
@@ -351,10 +359,10 @@ const BEYOND: f64 = 3.0;
 const SHORTEST: f64 = 1e-3;
 
 /// A value and its interval.
-type Point = (f64, Option<(f64, f64)>);
+type PlottedValue = (f64, Option<(f64, f64)>);
 
 /// The axis of all values and intervals, except for the ends of intervals that are far wider than most.
-fn axis(points: &[Point]) -> Axis {
+fn axis(points: &[PlottedValue]) -> Axis {
     let ends = || points.iter().filter_map(|(_, interval)| *interval);
     let halves = ends().map(|(low, high)| (high.ln() - low.ln()) / 2.0);
     // With two intervals the wider one counts, because it is not far wider than most.
@@ -373,7 +381,7 @@ pub(crate) fn axis_of(table: &Table, at: usize) -> Option<(Axis, Unit)> {
         _ => None,
     };
     let unit = table.cells().find_map(of)?.0.unit;
-    let points: Vec<Point> = table.cells().filter_map(of).map(|(of, ends)| (of.value, ends)).collect();
+    let points: Vec<PlottedValue> = table.cells().filter_map(of).map(|(of, ends)| (of.value, ends)).collect();
     Some((axis(&points), unit))
 }
 
@@ -390,7 +398,7 @@ fn ends((axis, unit): (Axis, Unit), columns: usize) -> Option<String> {
 }
 
 /// Draws an interval in a number of columns. Ratios have a mark at 1: `  ├──●───┤  ┊`.
-fn bar(axis: Axis, (value, interval): Point, columns: usize, one: bool) -> String {
+fn bar(axis: Axis, (value, interval): PlottedValue, columns: usize, one: bool) -> String {
     let column = |value: f64| (axis.place(value) * (columns.max(1) - 1) as f64).round();
     let last = columns.saturating_sub(1) as f64;
     let mut drawn = vec![' '; columns];
@@ -443,10 +451,13 @@ mod tests {
     fn no_text_of_a_record_steers_the_terminal() {
         let hostile = || "a\x1b[31m\nb".to_owned();
         let blocks = vec![
-            Block::Heading(Tone::Plain, hostile()),
-            Block::Paragraph(Tone::Plain, hostile()),
-            Block::Lines(vec![Line { detail: hostile(), ..Line::new(hostile(), hostile()) }]),
-            Block::Steps(vec![hostile()]),
+            DocumentPart::Heading(Tone::Plain, hostile()),
+            DocumentPart::Paragraph(Tone::Plain, hostile()),
+            DocumentPart::Lines(vec![NamedText {
+                detail: hostile(),
+                ..NamedText::new(hostile(), hostile())
+            }]),
+            DocumentPart::Steps(vec![hostile()]),
         ];
         let drawn = text(&Document { title: hostile(), headline: None, blocks }, 80);
         let plain = anstream::adapter::strip_str(&drawn).to_string();
@@ -456,7 +467,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_keeps_both_ends_and_fits_whatever_the_characters() {
-        let cut = |text, width| cut(text, width, Fit::CutMiddle);
+        let cut = |text, width| cut(text, width, ColumnFit::CutMiddle);
         assert_eq!(cut("short", 5), "short");
         assert_eq!(cut("a-very-long-experiment-20261121-145057", 24), "a-very-l…20261121-145057");
         for text in ["配置配置配置配置配置-20261121-145057", "a-very-long-name-of-an-experiment"] {
@@ -469,7 +480,7 @@ mod tests {
     #[test]
     fn a_narrow_table_spares_columns_and_then_cuts_names() {
         let columns = vec![
-            Column::text("name", Fit::CutEnd),
+            Column::text("name", ColumnFit::CutEnd),
             Column::figure("much").spare(1),
             Column::figure("less").spare(2),
         ];

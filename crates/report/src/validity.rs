@@ -8,7 +8,7 @@ use analysis::{Check, Finding};
 use serde_json::{Value, json};
 
 use crate::form::Report;
-use model::document::{Block, Cell, Document, Fit, Line, Table, Tone, grade_word};
+use model::document::{Cell, ColumnFit, Document, DocumentPart, NamedText, Table, Tone, grade_word};
 
 /// The page in the repository.
 const PAGE: &str = include_str!("../../../docs/validity.md");
@@ -35,8 +35,8 @@ impl Report for Explained<'_> {
             return list();
         }
         let title = |check: Check| format!("{}. {}", check.number(), check.row().title);
-        let heading = |check: Check| Block::Heading(Tone::Strong, title(check));
-        let lines = |check: Check| Block::Lines(lines(section(check).unwrap_or_default()));
+        let heading = |check: Check| DocumentPart::Heading(Tone::Strong, title(check));
+        let lines = |check: Check| DocumentPart::Lines(lines(section(check).unwrap_or_default()));
         match self.checks {
             [one] => Document::new(title(*one), [lines(*one)]),
             several => Document::new(
@@ -66,7 +66,7 @@ impl Report for Explained<'_> {
 
 /// All checks, by subject.
 fn list() -> Document {
-    use Fit::{Whole, Wrapped};
+    use ColumnFit::{Whole, Wrapped};
     let of_subject = |checks: &[Check]| {
         let columns = [("number", Whole), ("grade", Whole), ("name", Whole), ("what it finds", Wrapped)];
         let mut table = Table::new(checks[0].row().subject.heading(), columns);
@@ -74,11 +74,11 @@ fn list() -> Document {
             let cells = [check.number(), &grades(*check), check.name(), check.row().title];
             table.push(cells.map(Cell::text).into());
         }
-        Block::Table(table)
+        DocumentPart::Table(table)
     };
     let tables = Check::ALL.chunk_by(|one, next| one.row().subject == next.row().subject).map(of_subject);
     let notes = [GRADES, "one of them explained, by its number or name: proofload explain V8"];
-    let notes = notes.map(|note| Block::Paragraph(Tone::Faint, note.to_owned()));
+    let notes = notes.map(|note| DocumentPart::Paragraph(Tone::Faint, note.to_owned()));
     Document::new("Checks of validity", tables.chain(notes))
 }
 
@@ -101,11 +101,11 @@ fn section(check: Check) -> Option<&'static str> {
 }
 
 /// The paragraphs of a section, each with its first word as name.
-fn lines(markdown: &str) -> Vec<Line> {
+fn lines(markdown: &str) -> Vec<NamedText> {
     let line = |text: String| {
         let labelled = text.strip_prefix("**").and_then(|rest| rest.split_once(".**"));
         let (name, text) = labelled.map_or(("", text.as_str()), |(label, rest)| (label, rest.trim()));
-        Line::new(name.to_lowercase(), text.replace("**", ""))
+        NamedText::new(name.to_lowercase(), text.replace("**", ""))
     };
     plain(markdown).map(line).collect()
 }

@@ -26,16 +26,16 @@ use std::thread;
 use std::time::Duration;
 
 use machine::process::Stat;
-pub use message::{Agent, Role};
-use message::{Captured, Message};
+use message::{AgentMessage, Captured};
+pub use message::{Role, ThreadAgent};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt::socket_peercred;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::link::{Bell, Lasting};
-use crate::marker::{Held, Marker, scratch_directory};
-use crate::message::{Scratch, Spec};
+use crate::marker::{HeldFolder, Marker, scratch_directory};
+use crate::message::{Scratch, WardenSpec};
 
 /// Source code of the agent.
 const AGENT: &str = include_str!("../../../agent/agent.cjs");
@@ -54,7 +54,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[allow(missing_docs)]
-pub enum Wanted {
+pub enum CaptureOrder {
     /// JavaScript stacks, sampled at this interval.
     Cpu { interval_us: u32 },
     /// Sampled allocations that are still alive.
@@ -65,7 +65,7 @@ pub enum Wanted {
 
 /// Result of a capture.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Take {
+pub struct AgentTake {
     /// Requests that were answered during the capture, if the agent counts them.
     pub requests: Option<u64>,
     /// File of the profile, and its size.
@@ -81,29 +81,29 @@ pub struct Take {
 #[must_use = "agents capture until they are disarmed"]
 pub struct Arming {
     order: u64,
-    wanted: Wanted,
+    wanted: CaptureOrder,
     /// For each agent, whether its capture has started.
-    agents: Vec<Told<()>>,
+    agents: Vec<AgentTold<()>>,
 }
 
 /// Number of an agent's connection, the file of its profile, and the result of an order.
-type Told<T> = (usize, Option<PathBuf>, Result<T, String>);
+type AgentTold<T> = (usize, Option<PathBuf>, Result<T, String>);
 
 /// Proofload's endpoint for the agents of one service. Clones share it, and dropping the last clone removes
 /// the folder.
 #[derive(Debug, Clone)]
-pub struct AgentHost(Arc<Host>);
+pub struct AgentHostFolder(Arc<AgentFolder>);
 
 #[derive(Debug)]
-struct Host {
+struct AgentFolder {
     book: Arc<Bell<Book>>,
     folder: PathBuf,
     /// Declared before the folder in which it listens, to be dropped first.
     _listener: Lasting,
-    _held: Held,
+    _held: HeldFolder,
 }
 
-impl AgentHost {
+impl AgentHostFolder {
     /// Creates a private folder with the agent and a socket, and listens on it.
     ///
     /// # Errors
@@ -112,17 +112,17 @@ impl AgentHost {
         let folder = scratch_directory(&Marker::new());
         let files = vec![(AGENT_NAME.to_owned(), AGENT.to_owned())];
         // Created first, so that a later failure leaves nothing behind.
-        let held = Held::create(&Scratch { directory: folder.clone(), files })?;
+        let held = HeldFolder::create(&Scratch { directory: folder.clone(), files })?;
         let socket = UnixListener::bind(folder.join(SOCKET_NAME))?;
         socket.set_nonblocking(true)?;
         let book = Arc::new(Bell::default());
         let heard = Arc::clone(&book);
         let listener = Lasting::spawn("agents", move |life| listen(&socket, &life, &heard))?;
-        Ok(Self(Arc::new(Host { book, folder, _listener: listener, _held: held })))
+        Ok(Self(Arc::new(AgentFolder { book, folder, _listener: listener, _held: held })))
     }
 
     /// Sets the variables by which a service's Node.js processes load the agent and find the socket.
-    pub(crate) fn enter(&self, spec: &mut Spec) {
+    pub(crate) fn enter(&self, spec: &mut WardenSpec) {
         let of = |name: &str| self.0.folder.join(name).display().to_string();
         let own = spec.env.iter().rev().find(|(name, _)| name == NODE_OPTIONS);
         let own = own.map(|(_, value)| value.as_str());
@@ -136,9 +136,9 @@ impl AgentHost {
     }
 
     /// Connected agents, by process and thread.
-    pub fn agents(&self) -> Vec<Agent> {
+    pub fn agents(&self) -> Vec<ThreadAgent> {
         let present = present(&self.0.book.lock());
-        let mut agents: Vec<Agent> = present.into_iter().map(|(_, agent)| agent).collect();
+        let mut agents: Vec<ThreadAgent> = present.into_iter().map(|(_, agent)| agent).collect();
         agents.sort_by_key(|agent| (agent.pid, agent.thread));
         agents
     }
@@ -159,16 +159,16 @@ impl AgentHost {
     /// that could not be started.
     pub fn arm(
         &self,
-        wanted: Wanted,
-        file: &dyn Fn(&Agent) -> PathBuf,
+        wanted: CaptureOrder,
+        file: &dyn Fn(&ThreadAgent) -> PathBuf,
         cancelled: &dyn Fn() -> bool,
     ) -> Arming {
         let (order, agents) = self.0.book.change(|book| {
             book.last_order += 1;
             let order = book.last_order;
             let told = present(book).into_iter().filter(|(_, agent)| agent.role != Role::Tool);
-            let tell = |(number, agent): (usize, Agent)| {
-                let file = (wanted != Wanted::Counters).then(|| file(&agent));
+            let tell = |(number, agent): (usize, ThreadAgent)| {
+                let file = (wanted != CaptureOrder::Counters).then(|| file(&agent));
                 let peer = &mut book.peers[number];
                 peer.responses.clear();
                 let sent = arm_line(order, wanted, file.as_deref()).and_then(|line| peer.send(&line));
@@ -176,12 +176,16 @@ impl AgentHost {
             };
             (order, told.map(tell).collect())
         });
-        Arming { order, wanted, agents: self.responses("begin", agents, Peer::armed, cancelled) }
+        Arming { order, wanted, agents: self.responses("begin", agents, AgentPeer::armed, cancelled) }
     }
 
     /// Ends a capture and waits for the results at most 10 s. Returns one result for each agent of the
     /// capture, by process and thread.
-    pub fn disarm(&self, arming: Arming, cancelled: &dyn Fn() -> bool) -> Vec<(Agent, Result<Take, String>)> {
+    pub fn disarm(
+        &self,
+        arming: Arming,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Vec<(ThreadAgent, Result<AgentTake, String>)> {
         let Arming { order, wanted, agents } = arming;
         let line = format!("{}\n", json!({ "type": "disarm", "id": order }));
         {
@@ -192,13 +196,14 @@ impl AgentHost {
                 let _ = book.peers[*number].send(&line);
             }
         }
-        let came = self.responses("end", agents, Peer::captured, cancelled);
+        let came = self.responses("end", agents, AgentPeer::captured, cancelled);
         let book = self.0.book.lock();
-        let come = |(number, file, came): Told<Captured>| {
+        let come = |(number, file, came): AgentTold<Captured>| {
             let agent = book.peers[number].agent.clone()?;
             Some((agent, came.and_then(|captured| take(wanted, captured, file))))
         };
-        let mut came: Vec<(Agent, Result<Take, String>)> = came.into_iter().filter_map(come).collect();
+        let mut came: Vec<(ThreadAgent, Result<AgentTake, String>)> =
+            came.into_iter().filter_map(come).collect();
         came.sort_by_key(|(agent, _)| (agent.pid, agent.thread));
         came
     }
@@ -208,19 +213,19 @@ impl AgentHost {
     fn responses<T>(
         &self,
         doing: &str,
-        agents: Vec<Told<()>>,
-        response: fn(&Peer) -> Response<T>,
+        agents: Vec<AgentTold<()>>,
+        response: fn(&AgentPeer) -> AgentReply<T>,
         cancelled: &dyn Fn() -> bool,
-    ) -> Vec<Told<T>> {
+    ) -> Vec<AgentTold<T>> {
         self.0.book.wait(PATIENCE, cancelled, |book| {
-            let is_there = |(number, _, expected): &Told<()>| {
+            let is_there = |(number, _, expected): &AgentTold<()>| {
                 expected.is_err() || response(&book.peers[*number]).is_some()
             };
             agents.iter().all(is_there).then_some(())
         });
         let book = self.0.book.lock();
         let silent = || Err(format!("it did not {doing} the capture within {} s", PATIENCE.as_secs()));
-        let heard = |(number, file, expected): Told<()>| {
+        let heard = |(number, file, expected): AgentTold<()>| {
             let heard = expected.and_then(|()| response(&book.peers[number]).unwrap_or_else(silent));
             (number, file, heard)
         };
@@ -229,12 +234,12 @@ impl AgentHost {
 }
 
 /// Agents that have introduced themselves and are still connected, with the numbers of their connections.
-fn present(book: &Book) -> Vec<(usize, Agent)> {
+fn present(book: &Book) -> Vec<(usize, ThreadAgent)> {
     let peers = book.peers.iter().enumerate().filter(|(_, peer)| peer.stream.is_some());
     peers.filter_map(|(number, peer)| Some((number, peer.agent.clone()?))).collect()
 }
 
-fn arm_line(order: u64, wanted: Wanted, file: Option<&Path>) -> Result<String, String> {
+fn arm_line(order: u64, wanted: CaptureOrder, file: Option<&Path>) -> Result<String, String> {
     let mut line = json!(wanted);
     (line["type"], line["id"]) = (json!("arm"), json!(order));
     if let Some(file) = file {
@@ -245,7 +250,7 @@ fn arm_line(order: u64, wanted: Wanted, file: Option<&Path>) -> Result<String, S
 }
 
 /// Validates what an agent reports about its capture.
-fn take(wanted: Wanted, captured: Captured, file: Option<PathBuf>) -> Result<Take, String> {
+fn take(wanted: CaptureOrder, captured: Captured, file: Option<PathBuf>) -> Result<AgentTake, String> {
     let file = match file {
         None => None,
         Some(asked) if captured.file.as_ref() != Some(&asked) => {
@@ -257,11 +262,11 @@ fn take(wanted: Wanted, captured: Captured, file: Option<PathBuf>) -> Result<Tak
             Err(error) => return Err(format!("{} was not written: {error}", asked.display())),
         },
     };
-    if wanted == Wanted::Counters && captured.counters.is_none() {
+    if wanted == CaptureOrder::Counters && captured.counters.is_none() {
         return Err("it sent no counters".to_owned());
     }
     let Captured { requests, counters, notes, .. } = captured;
-    Ok(Take { requests, file, counters, notes })
+    Ok(AgentTake { requests, file, counters, notes })
 }
 
 // Shared state of all agents: filled by the listening thread, read by captures.
@@ -280,7 +285,7 @@ const MESSAGES_MAX: u32 = 1000;
 struct Book {
     /// The process below which the service's processes are. `None` until it is started.
     pub owner: Option<u32>,
-    pub peers: Vec<Peer>,
+    pub peers: Vec<AgentPeer>,
     pub notes: Vec<String>,
     /// Number of the last order.
     pub last_order: u64,
@@ -288,27 +293,27 @@ struct Book {
 
 /// A connection to an agent.
 #[derive(Debug, Default)]
-struct Peer {
+struct AgentPeer {
     /// Process number as the kernel reports it.
     pub pid: u32,
     /// `None` before its first message.
-    pub agent: Option<Agent>,
+    pub agent: Option<ThreadAgent>,
     /// `None` once the connection is closed.
     pub stream: Option<Arc<UnixStream>>,
     /// An incomplete line.
     pending: Vec<u8>,
     /// Responses to the last order.
-    pub responses: Vec<Message>,
+    pub responses: Vec<AgentMessage>,
     messages: u32,
 }
 
 /// An agent's response, or why it failed. `None` if there is no response yet.
-type Response<T> = Option<Result<T, String>>;
+type AgentReply<T> = Option<Result<T, String>>;
 
 impl Book {
     /// Adds a connection, and returns its number.
     fn add(&mut self, pid: u32, stream: UnixStream) -> usize {
-        self.peers.push(Peer { pid, stream: Some(Arc::new(stream)), ..Peer::default() });
+        self.peers.push(AgentPeer { pid, stream: Some(Arc::new(stream)), ..AgentPeer::default() });
         self.peers.len() - 1
     }
 
@@ -332,7 +337,7 @@ impl Book {
     fn take(&mut self, number: usize, line: &[u8]) -> bool {
         let peer = &mut self.peers[number];
         peer.messages += 1;
-        let outcome = match Message::parse(line) {
+        let outcome = match AgentMessage::parse(line) {
             _ if peer.messages > MESSAGES_MAX => Err(format!("sent more than {MESSAGES_MAX} messages")),
             Ok(message) => peer.take(message, self.last_order),
             Err(reason) => Err(reason),
@@ -352,22 +357,22 @@ impl Book {
     }
 }
 
-impl Peer {
-    fn take(&mut self, message: Message, last_order: u64) -> Result<(), String> {
+impl AgentPeer {
+    fn take(&mut self, message: AgentMessage, last_order: u64) -> Result<(), String> {
         match (message, &mut self.agent) {
-            (Message::Hello { agent, .. }, unknown @ None) => {
-                *unknown = Some(Agent { pid: self.pid, ..*agent });
+            (AgentMessage::Hello { agent, .. }, unknown @ None) => {
+                *unknown = Some(ThreadAgent { pid: self.pid, ..*agent });
             }
-            (Message::Hello { .. }, Some(_)) => return Err("it introduced itself twice".to_owned()),
+            (AgentMessage::Hello { .. }, Some(_)) => return Err("it introduced itself twice".to_owned()),
             (_, None) => return Err("it did not introduce itself first".to_owned()),
-            (Message::Role { role }, Some(agent)) => agent.role = role,
+            (AgentMessage::Role { role }, Some(agent)) => agent.role = role,
             // A response to an order that no caller waits for any more.
             (message, _) if message.order() != Some(last_order) => {}
             (_, _) if self.responses.len() >= RESPONSES_MAX => {
                 return Err("it answered more than once".to_owned());
             }
             (message, Some(agent)) => {
-                if let Message::Armed { node_env, uv_threadpool_size, .. } = &message {
+                if let AgentMessage::Armed { node_env, uv_threadpool_size, .. } = &message {
                     agent.node_env = node_env.clone().or(agent.node_env.take());
                     agent.uv_threadpool_size = uv_threadpool_size.clone().or(agent.uv_threadpool_size.take());
                 }
@@ -387,26 +392,26 @@ impl Peer {
     }
 
     /// Whether the agent has armed the last order's capture, or why not. `None` if it has not responded yet.
-    pub fn armed(&self) -> Response<()> {
+    pub fn armed(&self) -> AgentReply<()> {
         self.response(|message| match message {
-            Message::Armed { .. } => Some(Ok(())),
-            Message::Captured(_) => Some(Err("it ended the capture by itself".to_owned())),
-            Message::Failed { reason, .. } => Some(Err(reason.clone())),
-            Message::Hello { .. } | Message::Role { .. } => None,
+            AgentMessage::Armed { .. } => Some(Ok(())),
+            AgentMessage::Captured(_) => Some(Err("it ended the capture by itself".to_owned())),
+            AgentMessage::Failed { reason, .. } => Some(Err(reason.clone())),
+            AgentMessage::Hello { .. } | AgentMessage::Role { .. } => None,
         })
     }
 
     /// The result of the last order. `None` if the agent has not responded yet.
-    pub fn captured(&self) -> Response<Captured> {
+    pub fn captured(&self) -> AgentReply<Captured> {
         self.response(|message| match message {
-            Message::Captured(captured) => Some(Ok((**captured).clone())),
-            Message::Failed { reason, .. } => Some(Err(reason.clone())),
-            Message::Armed { .. } | Message::Hello { .. } | Message::Role { .. } => None,
+            AgentMessage::Captured(captured) => Some(Ok((**captured).clone())),
+            AgentMessage::Failed { reason, .. } => Some(Err(reason.clone())),
+            AgentMessage::Armed { .. } | AgentMessage::Hello { .. } | AgentMessage::Role { .. } => None,
         })
     }
 
     /// The first response that `read` accepts. A disconnected agent will give none.
-    fn response<T>(&self, read: impl FnMut(&Message) -> Response<T>) -> Response<T> {
+    fn response<T>(&self, read: impl FnMut(&AgentMessage) -> AgentReply<T>) -> AgentReply<T> {
         let gone = || self.stream.is_none().then(|| Err("it ended in the meantime".to_owned()));
         self.responses.iter().find_map(read).or_else(gone)
     }
@@ -430,7 +435,7 @@ const GENERATIONS_MAX: usize = 64;
 /// Listens until the other end of `life` is closed.
 fn listen(listener: &UnixListener, life: &OwnedFd, book: &Bell<Book>) {
     loop {
-        let stream = |(number, peer): (usize, &Peer)| Some((number, Arc::clone(peer.stream.as_ref()?)));
+        let stream = |(number, peer): (usize, &AgentPeer)| Some((number, Arc::clone(peer.stream.as_ref()?)));
         let open: Vec<_> = book.lock().peers.iter().enumerate().filter_map(stream).collect();
         let all = [life.as_fd(), listener.as_fd()].into_iter();
         let all = all.chain(open.iter().map(|(_, stream)| stream.as_fd()));
@@ -522,7 +527,7 @@ pub fn hears_anything(bytes: &[u8]) {
     let agents = present(&book);
     assert!(agents.iter().all(|(_, agent)| agent.pid == 7), "its process is what the kernel says");
     let captured = peer.captured().and_then(Result::ok);
-    let taken = captured.map(|captured| take(Wanted::Heap, captured, Some("/dev/null".into())));
+    let taken = captured.map(|captured| take(CaptureOrder::Heap, captured, Some("/dev/null".into())));
     assert!(taken.is_none_or(|taken| taken.is_err()), "no file is taken that it did not write");
     let _ = peer.armed();
 }

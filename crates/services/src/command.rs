@@ -11,14 +11,14 @@ use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
-use plan::{Command, Launcher, NodeCommand, Service, UnknownPlaceholder, Workers};
+use plan::{Launcher, NodeCommand, Service, ServiceCommand, UnknownPlaceholder, Workers};
 use rustix::fs::{Access, access};
 use serde_json::json;
 
 use crate::container::Pack;
 use crate::cpus::cpus_allowed;
 use crate::marker::{Marker, scratch_directory};
-use crate::message::{Head, Scratch, Spec};
+use crate::message::{HeadProcess, Scratch, WardenSpec};
 use crate::{Error, Placement, Ports};
 
 /// Variables of the caller's shell that a service does not get unless the experiment sets them. Each changes
@@ -43,9 +43,9 @@ const SERVER_FOLDERS: [&str; 2] = ["/usr/local/sbin", "/usr/sbin"];
 
 /// A fully resolved service.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedService {
     /// Orders for the warden.
-    pub spec: Spec,
+    pub spec: WardenSpec,
     /// The resolved command of the experiment, for messages.
     pub command: String,
     /// Number of processes that serve, if known.
@@ -63,7 +63,7 @@ pub(crate) fn prepare(
     ports: &Ports,
     placement: &Placement,
     marker: &Marker,
-) -> Result<Prepared, Error> {
+) -> Result<PreparedService, Error> {
     let started = service.command().ok_or_else(|| wrong_command(&service.name, "it runs already"))?;
     let scratch = scratch_directory(marker);
     let workers = workers(started, placement);
@@ -72,7 +72,7 @@ pub(crate) fn prepare(
     let container = started.container.as_ref().map(find).transpose()?;
     container.iter().for_each(Pack::remove_abandoned);
     let inside = container.as_ref().and_then(|pack| pack.inside);
-    let known = Known { service, started, ports, placement, scratch: &scratch, workers, inside };
+    let known = PlaceholderValues { service, started, ports, placement, scratch: &scratch, workers, inside };
     let command = started.command.iter().map(|part| known.fill("command", part));
     let command = command.collect::<Result<Vec<_>, Error>>()?;
     let env = known.variables(container.is_some())?;
@@ -83,7 +83,7 @@ pub(crate) fn prepare(
     };
     let names_scratch = |text: &String| plan::placeholders(text).iter().any(|one| one.name == "scratch");
     let asked_for = started.command.iter().chain(started.env.values()).any(names_scratch);
-    let mut spec = Spec {
+    let mut spec = WardenSpec {
         program,
         command: command.clone(),
         directory: started.directory.clone(),
@@ -94,7 +94,7 @@ pub(crate) fn prepare(
         stop_timeout: started.stop_timeout,
         marker: marker.text.clone(),
         group: placement.group,
-        ..Spec::default()
+        ..WardenSpec::default()
     };
     let mut files = match started.launcher {
         Launcher::Exec => Vec::new(),
@@ -120,13 +120,13 @@ pub(crate) fn prepare(
         pack.fill(&mut spec);
         words.insert(0, container.to_string());
     }
-    Ok(Prepared { spec, command: words.join(" "), workers, container })
+    Ok(PreparedService { spec, command: words.join(" "), workers, container })
 }
 
 /// Values of the placeholders of a service.
-struct Known<'a> {
+struct PlaceholderValues<'a> {
     service: &'a Service,
-    started: &'a Command,
+    started: &'a ServiceCommand,
     ports: &'a Ports,
     placement: &'a Placement,
     scratch: &'a Path,
@@ -135,7 +135,7 @@ struct Known<'a> {
     inside: Option<u16>,
 }
 
-impl Known<'_> {
+impl PlaceholderValues<'_> {
     /// The variables of the service, and `PORT` unless the service sets it, because most services listen on
     /// PORT by default.
     fn variables(&self, contained: bool) -> Result<Vec<(String, String)>, Error> {
@@ -231,7 +231,7 @@ pub(crate) fn executable(file: &Path) -> bool {
 
 /// Finds the program's file like a shell in the service's directory. The folders of servers are searched
 /// last, because only root has them in `PATH`.
-fn resolve(service: &str, started: &Command, program: &str, path: &str) -> Result<PathBuf, Error> {
+fn resolve(service: &str, started: &ServiceCommand, program: &str, path: &str) -> Result<PathBuf, Error> {
     let directory = &started.directory;
     check_directory(service, started)?;
     let candidates: Vec<PathBuf> = if program.contains('/') {
@@ -254,7 +254,7 @@ fn resolve(service: &str, started: &Command, program: &str, path: &str) -> Resul
     Err(not_found(service, program, &searched))
 }
 
-fn check_directory(service: &str, started: &Command) -> Result<(), Error> {
+fn check_directory(service: &str, started: &ServiceCommand) -> Result<(), Error> {
     let directory = &started.directory;
     if directory.is_dir() {
         return Ok(());
@@ -313,7 +313,7 @@ pub(crate) fn refused(service: &str, path: &Path, error_number: i32) -> Error {
 // It only handles arguments and files. Other modules start, count and end processes.
 
 /// Number of processes of a service on the CPUs that it gets.
-pub(crate) fn workers(command: &Command, placement: &Placement) -> Option<u32> {
+pub(crate) fn workers(command: &ServiceCommand, placement: &Placement) -> Option<u32> {
     command.workers.map(|workers| match workers {
         Workers::Number(number) => number,
         Workers::Cores => {
@@ -329,13 +329,13 @@ const PRELOAD: &str = include_str!("cluster.cjs");
 const PRELOAD_NAME: &str = ".cluster.cjs";
 
 /// Runs a Node.js program as several workers, by a preloaded file. That file documents the details.
-fn cluster(known: &Known<'_>, spec: &mut Spec) -> (String, String) {
+fn cluster(known: &PlaceholderValues<'_>, spec: &mut WardenSpec) -> (String, String) {
     let preload = known.scratch.join(PRELOAD_NAME).display().to_string();
     // Before all other flags, so that it runs before any other preloaded file.
     spec.command.splice(1..1, ["--require".to_owned(), preload]);
     spec.set("PROOFLOAD_WORKERS", known.workers.unwrap_or(1).to_string());
     // The primary process sends its workers SIGTERM. Many programs take a second one as "at once".
-    spec.head = Some(Head::First);
+    spec.head = Some(HeadProcess::First);
     (PRELOAD_NAME.to_owned(), PRELOAD.to_owned())
 }
 
@@ -360,7 +360,7 @@ const APP_LOG: &str = "app.log";
 /// of the caller's shell are not meant for this PM2.
 const WITHHELD_FROM_PM2: [&str; 5] = ["PM2_", "KEYMETRICS_", "OVER_HOME", "NODE_APP_INSTANCE", "pm_id"];
 
-fn pm2(known: &Known<'_>, path: &str, spec: &mut Spec) -> Result<(String, String), Error> {
+fn pm2(known: &PlaceholderValues<'_>, path: &str, spec: &mut WardenSpec) -> Result<(String, String), Error> {
     let (service, directory) = (known.service, &known.started.directory);
     let pm2 = find(directory, path).ok_or_else(|| {
         Error::of(&service.name, "pm2 not found, by which it is to be started").help(format!(
@@ -387,14 +387,14 @@ fn pm2(known: &Known<'_>, path: &str, spec: &mut Spec) -> Result<(String, String
     spec.env_withheld
         .extend(names.filter(|name| WITHHELD_FROM_PM2.iter().any(|start| name.starts_with(start))));
     // The daemon restarts every process that ends before the daemon was asked to stop.
-    spec.head = Some(Head::Named(home.join(DAEMON_PID)));
+    spec.head = Some(HeadProcess::Named(home.join(DAEMON_PID)));
     spec.logs = vec![home.join(DAEMON_LOG), home.join(APP_LOG)];
     Ok((ECOSYSTEM.to_owned(), ecosystem))
 }
 
 /// PM2's configuration file: defaults except for features unrelated to running an app, such as `vizion`,
 /// which looks for a git repository. One log for all processes keeps their lines in order.
-fn ecosystem(known: &Known<'_>, node: &NodeCommand<'_>, log: &Path) -> String {
+fn ecosystem(known: &PlaceholderValues<'_>, node: &NodeCommand<'_>, log: &Path) -> String {
     let started = known.started;
     let is_cluster = match started.launcher {
         Launcher::Pm2Cluster => true,

@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::Error;
 use crate::command::{executable, not_found, search_path};
 use crate::marker::Marker;
-use crate::message::{Cleanup, Head, Leftover, Spec};
+use crate::message::{Cleanup, HeadProcess, Leftover, WardenSpec};
 
 /// Label of each container that Proofload starts, with its marker.
 const LABEL: &str = "proofload.trial";
@@ -37,7 +37,7 @@ const FORMAT: &str = r#"{"pid":{{.State.Pid}},"image":{{json .Image}},"networks"
 
 /// State of a container as the engine reports it.
 #[derive(Debug, Clone, Deserialize)]
-struct Seen {
+struct ContainerState {
     /// 0 before it runs.
     pid: u32,
     image: String,
@@ -120,7 +120,7 @@ impl Pack {
 
     /// Completes the warden's spec with the command, and the removal of the container. `spec` has the words
     /// after the image and the variables.
-    pub fn fill(&self, spec: &mut Spec) {
+    pub fn fill(&self, spec: &mut WardenSpec) {
         let mut command = self.words(&["run", "--pull=never"]);
         let name = &self.name;
         let (removal, label) = match &self.container.of {
@@ -163,7 +163,7 @@ impl Pack {
         spec.program = PathBuf::from(&command[0]);
         spec.command = command;
         // The engine's command forwards signals to all.
-        spec.head = Some(Head::First);
+        spec.head = Some(HeadProcess::First);
         // The container has its engine's group. The group of the command itself is of no use.
         spec.group = false;
     }
@@ -197,7 +197,7 @@ impl Pack {
         let numbers = self.inspect("{{.Id}}", &ids);
         let numbers = numbers.map_err(|reason| self.failed("does not tell of it", &reason))?;
         // A container that has just ended is in no group any more.
-        let here = |(number, seen): (&str, &Seen)| seen.here(number);
+        let here = |(number, seen): (&str, &ContainerState)| seen.here(number);
         let containers: Vec<(ProcessId, ControlGroup)> = numbers.lines().zip(&all).filter_map(here).collect();
         if !containers.iter().any(|(first, _)| first.pid == entry.pid) {
             return Err(self.out_of_sight());
@@ -218,7 +218,7 @@ impl Pack {
         self.ask(&words).map(|_| ()).map_err(|reason| self.failed("cannot give it its processors", &reason))
     }
 
-    fn seen(&self, ids: &[String]) -> Option<Vec<Seen>> {
+    fn seen(&self, ids: &[String]) -> Option<Vec<ContainerState>> {
         let told = if ids.is_empty() { return None } else { self.inspect(FORMAT, ids).ok()? };
         told.lines().map(|line| serde_json::from_str(line).ok()).collect()
     }
@@ -323,7 +323,7 @@ impl Pack {
     }
 }
 
-impl Seen {
+impl ContainerState {
     /// Root process and control group of a container, identified by its ID `number`. If the engine runs
     /// elsewhere, also in a virtual machine, the process number belongs to another process.
     fn here(&self, number: &str) -> Option<(ProcessId, ControlGroup)> {

@@ -37,20 +37,20 @@ use std::path::PathBuf;
 use plan::ReadyResponse;
 use rustix::process::{Resource, Rlimit, getrlimit};
 
-pub use agent::{Agent, AgentHost, Arming, Role, Take, Wanted};
+pub use agent::{AgentHostFolder, AgentTake, Arming, CaptureOrder, Role, ThreadAgent};
 pub use command::{check_command, is_inherited};
 pub use cpus::{Division, cpus_allowed, divide, give_up_real_time, siblings};
 pub use error::{Blame, Error};
 pub use marker::{end_orphans, orphans};
 pub use message::{Exit, Leftover, Stopped};
-pub use network::{Network, Visit, can_be_made as networks_can_be_made};
+pub use network::{NamespaceVisit, NetworkPair, can_be_made as networks_can_be_made};
 pub use ports::Ports;
-pub use prepare::{Cache, Place, Prepared, Preparing, bytes_below};
+pub use prepare::{Cache, DataPlace, PreparedData, Preparing, bytes_below};
 pub use probe::reach_socket;
 pub use running::{Running, start};
-pub use sample::{CpuSource, ProcessCpu, ProcessInfo, ProcessThreads, Sample};
-pub use sight::{Listening, Sight, Watched};
-pub use source::{Source, Worktree};
+pub use sample::{CpuSource, ProcessCpu, ProcessInfo, ProcessThreads, UsageSample};
+pub use sight::{Listening, ServiceProcesses, WatchedProcesses};
+pub use source::{CommitSource, Worktree};
 pub use warden::warden_main;
 
 /// Entry points of the fuzz target.
@@ -105,7 +105,7 @@ pub struct Placement {
     /// The response that shows that it is ready, if it names no path for that.
     pub ready_response: ReadyResponse,
     /// Endpoint for agents in its Node.js processes. `None` if no agent is loaded.
-    pub agent: Option<AgentHost>,
+    pub agent: Option<AgentHostFolder>,
 }
 
 impl Placement {

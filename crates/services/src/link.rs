@@ -17,7 +17,7 @@ use rustix::process::{Resource, prlimit};
 
 use crate::Warden;
 use crate::marker::{Kin, Marker};
-use crate::message::{Exit, Failure, Notice, Order, Spec, Stopped};
+use crate::message::{Exit, Notice, Order, StartFailure, Stopped, WardenSpec};
 use crate::sample::pid_of;
 
 /// Time that a warden may need beyond `stop_timeout`: its own wait after SIGKILL, and a busy machine.
@@ -31,10 +31,10 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Notices of a warden so far.
 #[derive(Debug, Default)]
-pub(crate) struct News {
+pub(crate) struct WardenNews {
     /// Number of the root process.
     pub started: Option<u32>,
-    pub failed: Option<Failure>,
+    pub failed: Option<StartFailure>,
     pub exited: Option<(Exit, String)>,
     pub empty: bool,
     /// The answer to the last question.
@@ -51,7 +51,7 @@ pub(crate) struct News {
 pub(crate) struct Link {
     child: Child,
     orders: Option<ChildStdin>,
-    news: Arc<Bell<News>>,
+    news: Arc<Bell<WardenNews>>,
     reader: Option<JoinHandle<()>>,
     /// Time that the warden may take to end after the order to stop.
     patience: Duration,
@@ -63,11 +63,11 @@ impl Link {
     ///
     /// # Errors
     /// The reason why it could not be started.
-    pub fn open(warden: &Warden, spec: &Spec, marker: Marker) -> Result<Self, Failure> {
+    pub fn open(warden: &Warden, spec: &WardenSpec, marker: Marker) -> Result<Self, StartFailure> {
         let line = serde_json::to_string(spec)
-            .map_err(|error| Failure::because("cannot be told what to start", error))?;
+            .map_err(|error| StartFailure::because("cannot be told what to start", error))?;
         let (program, arguments) =
-            warden.command.split_first().ok_or_else(|| Failure::of_warden("no command"))?;
+            warden.command.split_first().ok_or_else(|| StartFailure::of_warden("no command"))?;
         // Processes below the warden inherit this environment.
         let mut child = machine::command(program)
             .arg0("proofload")
@@ -76,7 +76,7 @@ impl Link {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| Failure::because(format!("cannot start {}", program.display()), error))?;
+            .map_err(|error| StartFailure::because(format!("cannot start {}", program.display()), error))?;
         // Before the warden has its spec it starts nothing. If the limit may not be set, it has ours.
         let _ = prlimit(pid_of(child.id()), Resource::Nofile, warden.files);
         let (mut orders, notices) = (child.stdin.take(), child.stdout.take());
@@ -91,7 +91,7 @@ impl Link {
         let (news, kin) = (Arc::clone(&link.news), Arc::clone(&link.kin));
         let read = move || notices.map_or((), |notices| read(notices, &news, &kin));
         let reader = thread::Builder::new().name("warden".to_owned()).spawn(read);
-        let reader = reader.map_err(|error| Failure::because("no thread to hear it", error))?;
+        let reader = reader.map_err(|error| StartFailure::because("no thread to hear it", error))?;
         link.reader = Some(reader);
         Ok(link)
     }
@@ -102,12 +102,12 @@ impl Link {
     }
 
     /// The current news.
-    pub fn news(&self) -> MutexGuard<'_, News> {
+    pub fn news(&self) -> MutexGuard<'_, WardenNews> {
         self.news.lock()
     }
 
     /// Waits until `wanted` finds something in the news, at most for `patience`.
-    pub fn wait<T>(&self, patience: Duration, wanted: impl FnMut(&mut News) -> Option<T>) -> Option<T> {
+    pub fn wait<T>(&self, patience: Duration, wanted: impl FnMut(&mut WardenNews) -> Option<T>) -> Option<T> {
         self.news.wait(patience, &|| false, wanted)
     }
 
@@ -115,8 +115,8 @@ impl Link {
     pub fn outcome<T>(
         &mut self,
         patience: Duration,
-        mut wanted: impl FnMut(&mut News) -> Option<T>,
-    ) -> Option<Result<T, Failure>> {
+        mut wanted: impl FnMut(&mut WardenNews) -> Option<T>,
+    ) -> Option<Result<T, StartFailure>> {
         let outcome = self.wait(patience, |news| {
             if let Some(found) = wanted(news) {
                 return Some(Ok(found));
@@ -178,11 +178,11 @@ impl Link {
     }
 
     /// Describes a warden that has ended without a reason.
-    fn last_words(&mut self) -> Failure {
+    fn last_words(&mut self) -> StartFailure {
         let noise = self.news().noise.take();
         let noise = noise.map(|line| format!("said {line:?} and ")).unwrap_or_default();
         let status = self.end().map(|status| status.to_string()).unwrap_or_default();
-        Failure::of_warden(format!("it {noise}ended with {status}"))
+        StartFailure::of_warden(format!("it {noise}ended with {status}"))
     }
 }
 
@@ -192,7 +192,7 @@ impl Drop for Link {
     }
 }
 
-fn read(notices: ChildStdout, news: &Bell<News>, kin: &Kin) {
+fn read(notices: ChildStdout, news: &Bell<WardenNews>, kin: &Kin) {
     for line in BufReader::new(notices).lines().map_while(Result::ok) {
         let notice = serde_json::from_str(&line).map_err(|_| line);
         if let Ok(Notice::Started { group, .. }) = &notice {
@@ -209,7 +209,7 @@ fn read(notices: ChildStdout, news: &Bell<News>, kin: &Kin) {
     news.change(|news| news.closed = Some(left));
 }
 
-impl News {
+impl WardenNews {
     fn take(&mut self, notice: Result<Notice, String>) {
         match notice {
             Ok(Notice::Started { pid, .. }) => self.started = Some(pid),

@@ -117,12 +117,12 @@ fn parent() -> PathBuf {
 
 /// A folder held by this process. It is removed on drop.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldFolder {
     directory: PathBuf,
     _lock: File,
 }
 
-impl Held {
+impl HeldFolder {
     /// Creates the folder with its files, readable by its owner only.
     ///
     /// # Errors
@@ -147,14 +147,14 @@ impl Held {
     }
 }
 
-impl Held {
+impl HeldFolder {
     /// Removes the folder. Returns the reason if it stays.
     pub fn remove(self) -> Option<String> {
         remove(&self.directory).err()
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldFolder {
     fn drop(&mut self) {
         let _ = remove(&self.directory);
     }
@@ -395,10 +395,10 @@ mod tests {
     fn a_folder_is_private_has_its_files_and_goes_with_its_holder() {
         let parent = tempfile::tempdir().unwrap();
         let scratch = scratch(parent.path(), &Marker::new().name());
-        let held = Held::create(&scratch).unwrap();
+        let held = HeldFolder::create(&scratch).unwrap();
         assert_eq!(scratch.directory.metadata().unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(fs::read_to_string(scratch.directory.join(".deep/b")).unwrap(), "y");
-        assert!(Held::create(&scratch).is_err(), "one that is there already may be somebody's trap");
+        assert!(HeldFolder::create(&scratch).is_err(), "one that is there already may be somebody's trap");
         drop(held);
         assert!(!scratch.directory.exists());
     }
@@ -412,9 +412,9 @@ mod tests {
         let foreign = parent.path().join("proofload-logs");
         fs::create_dir(&foreign).unwrap();
         // Its Proofload is dead, and the warden still holds it.
-        let held = Held::create(&scratch(parent.path(), &of_dead("bb"))).unwrap();
+        let held = HeldFolder::create(&scratch(parent.path(), &of_dead("bb"))).unwrap();
         assert!(!abandoned.exists());
-        let next = Held::create(&scratch(parent.path(), &Marker::new().name())).unwrap();
+        let next = HeldFolder::create(&scratch(parent.path(), &Marker::new().name())).unwrap();
         assert!(held.directory.exists() && next.directory.exists() && foreign.exists());
     }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// The first line: the fully resolved service to start.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Spec {
+pub(crate) struct WardenSpec {
     /// The program's file.
     pub program: PathBuf,
     /// Its arguments. The first one is the name in the experiment.
@@ -33,14 +33,14 @@ pub(crate) struct Spec {
     /// The service's private folder, if it needs one.
     pub scratch: Option<Scratch>,
     /// The process to be ended before the others.
-    pub head: Option<Head>,
+    pub head: Option<HeadProcess>,
     /// Files that receive the service's output in addition to its standard output.
     pub logs: Vec<PathBuf>,
     /// Removes everything that is not below the warden, after the processes below it have ended.
     pub cleanup: Option<Cleanup>,
 }
 
-impl Spec {
+impl WardenSpec {
     /// Sets a variable of the service, replacing an existing one.
     pub fn set(&mut self, name: &str, value: String) {
         self.env.retain(|(other, _)| other != name);
@@ -70,7 +70,7 @@ pub(crate) struct Scratch {
 /// A process that ends all others itself, and would fail if they were ended without it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Head {
+pub(crate) enum HeadProcess {
     /// The root process.
     First,
     /// The process with the number in this file.
@@ -94,7 +94,7 @@ pub(crate) enum Notice {
     /// The root process runs.
     Started { pid: u32, group: Option<ControlGroup> },
     /// Nothing was started, and the warden exits.
-    Failed(Failure),
+    Failed(StartFailure),
     /// The root process exited. Descendants may still be running.
     Exited { exit: Exit, tail: String },
     /// No process is left.
@@ -108,22 +108,22 @@ pub(crate) enum Notice {
 /// Reason why nothing was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Failure {
+pub(crate) enum StartFailure {
     /// The program could not be executed: an error number.
     Execute(i32),
     /// Any other reason.
     Other(String),
 }
 
-impl Failure {
+impl StartFailure {
     /// An error of Proofload or of the system in the process that should have started something.
-    pub fn of_warden(what: impl fmt::Display) -> Failure {
-        Failure::Other(format!("its warden failed: {what}"))
+    pub fn of_warden(what: impl fmt::Display) -> StartFailure {
+        StartFailure::Other(format!("its warden failed: {what}"))
     }
 
     /// The same, with the failed action and its error.
-    pub fn because(what: impl fmt::Display, error: impl fmt::Display) -> Failure {
-        Failure::of_warden(format!("{what}: {error}"))
+    pub fn because(what: impl fmt::Display, error: impl fmt::Display) -> StartFailure {
+        StartFailure::of_warden(format!("{what}: {error}"))
     }
 }
 

@@ -44,14 +44,14 @@ const NOBODY: u16 = 1;
 
 /// Two hosts with a link between them.
 #[derive(Debug)]
-pub struct Network {
+pub struct NetworkPair {
     /// The client's host.
-    pub client: Host,
+    pub client: HostNamespace,
     /// The services' host.
-    pub services: Host,
+    pub services: HostNamespace,
 }
 
-impl Network {
+impl NetworkPair {
     /// Creates the network that `link` describes.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Network {
     /// the measured round trip is shorter than configured.
     pub fn make(link: &plan::Network) -> Result<Self, Error> {
         can_be_made()?;
-        let (client, services) = (Host::new()?, Host::new()?);
+        let (client, services) = (HostNamespace::new()?, HostNamespace::new()?);
         // A path by which commands find it.
         let far = format!("/proc/{}/fd/{}", process::id(), services.0.as_raw_fd());
         client.run("ip", &format!("link add {DEVICE} type veth peer name {DEVICE} netns {far}"))?;
@@ -188,7 +188,7 @@ const OWN: &str = "/proc/thread-self/ns/net";
 
 /// A network namespace. It exists as long as this value and everything that was created in it.
 #[derive(Debug)]
-pub struct Host(File);
+pub struct HostNamespace(File);
 
 /// Finds a command for network configuration.
 fn find(command: &str) -> Result<PathBuf, Error> {
@@ -199,7 +199,7 @@ fn find(command: &str) -> Result<PathBuf, Error> {
     })
 }
 
-impl Host {
+impl HostNamespace {
     /// Creates a namespace with its loopback up.
     fn new() -> Result<Self, Error> {
         let refused = |error: std::io::Error| refused("a network namespace", error);
@@ -220,10 +220,10 @@ impl Host {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn visit(&self) -> Result<Visit, Error> {
+    pub fn visit(&self) -> Result<NamespaceVisit, Error> {
         let home = File::open(OWN).map_err(|error| refused(OWN, error))?;
         enter(&self.0).map_err(|error| refused("entering a network namespace", error))?;
-        Ok(Visit { home, _of_this_thread: PhantomData })
+        Ok(NamespaceVisit { home, _of_this_thread: PhantomData })
     }
 
     fn within<T>(&self, job: impl FnOnce() -> T) -> Result<T, Error> {
@@ -264,13 +264,13 @@ impl Host {
 
 /// Moves the calling thread back to its own namespace on drop.
 #[derive(Debug)]
-pub struct Visit {
+pub struct NamespaceVisit {
     home: File,
     /// Namespaces belong to threads: another thread could not move this one back.
     _of_this_thread: PhantomData<*const ()>,
 }
 
-impl Drop for Visit {
+impl Drop for NamespaceVisit {
     fn drop(&mut self) {
         // This succeeds if entering did: it needs the same permission, and the descriptor keeps the namespace
         // alive.

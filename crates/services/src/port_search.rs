@@ -10,11 +10,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use machine::sockets::{self, open_sockets};
-use model::Found;
+use model::PortFound;
 use plan::Service;
 
 use crate::Error;
-use crate::probe::{self, Seen, Wanted};
+use crate::probe::{self, ProbeResult, ReadyCondition};
 use crate::running::Running;
 
 /// Poll interval for the service's sockets. Each poll reads a table of the kernel.
@@ -35,7 +35,7 @@ pub(crate) struct PortSearch {
     /// used by then.
     seen: Option<(Vec<SocketAddr>, Instant, u64)>,
     /// The address at which the service is ready.
-    pub taken: Option<(SocketAddr, Found)>,
+    pub taken: Option<(SocketAddr, PortFound)>,
 }
 
 impl PortSearch {
@@ -74,12 +74,12 @@ impl Running {
         &self,
         search: &mut PortSearch,
         service: &Service,
-        (wanted, waited): (Wanted<'_>, Duration),
+        (wanted, waited): (ReadyCondition<'_>, Duration),
         abandoned: &mut dyn FnMut() -> bool,
-    ) -> Result<Seen, Error> {
+    ) -> Result<ProbeResult, Error> {
         // A container's sockets are in another network namespace.
         if self.container.is_some() || search.looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
-            return Ok(Seen::Refused);
+            return Ok(ProbeResult::Refused);
         }
         search.looked = Some(Instant::now());
         let may_be = |at: &SocketAddr| service.chooses_port() || at.port() == self.address.port();
@@ -87,21 +87,21 @@ impl Running {
         let patience = SETTLED.min(service.ready_timeout / SETTLED_SHARE);
         let still_starting = waited < service.ready_timeout / 2;
         if !search.is_settled(&here, self.busy_ns(), still_starting, patience) {
-            return Ok(Seen::Refused);
+            return Ok(ProbeResult::Refused);
         }
-        let looks: Vec<(SocketAddr, Seen)> =
+        let looks: Vec<(SocketAddr, ProbeResult)> =
             here.iter().map(|at| (*at, probe::look(*at, wanted, abandoned))).collect();
         let ready: Vec<SocketAddr> =
-            looks.iter().filter(|(_, seen)| *seen == Seen::Ready).map(|(at, _)| *at).collect();
+            looks.iter().filter(|(_, seen)| *seen == ProbeResult::Ready).map(|(at, _)| *at).collect();
         // A port that is still starting may be the right one.
-        let unready = looks.into_iter().map(|(_, seen)| seen).find(|seen| *seen != Seen::Ready);
+        let unready = looks.into_iter().map(|(_, seen)| seen).find(|seen| *seen != ProbeResult::Ready);
         match (ready.as_slice(), unready) {
-            ([], unready) => Ok(unready.unwrap_or(Seen::Refused)),
+            ([], unready) => Ok(unready.unwrap_or(ProbeResult::Refused)),
             ([_], Some(unready)) if unready.may_become_ready() => Ok(unready),
             ([at], _) => {
                 let address = Some(at.ip()).filter(|ip| *ip != self.address.ip());
-                search.taken = Some((*at, Found { given: self.given, address }));
-                Ok(Seen::Ready)
+                search.taken = Some((*at, PortFound { given: self.given, address }));
+                Ok(ProbeResult::Ready)
             }
             (several, _) => Err(self.ambiguous(several)),
         }
@@ -150,7 +150,7 @@ impl Running {
     }
 
     /// Describes where the service listens, if it does.
-    pub(crate) fn seen_elsewhere(&self) -> Option<Seen> {
+    pub(crate) fn seen_elsewhere(&self) -> Option<ProbeResult> {
         let all = self.own_listeners();
         let listens = all.iter().find(|at| at.port() == self.address.port()).or(all.first())?;
         // Generators elsewhere, and clients behind a link, cannot reach loopback.
@@ -161,7 +161,7 @@ impl Running {
             ),
             false => "clients reach it at this address only: let it listen on {address}".to_owned(),
         };
-        Some(Seen::Other(format!("but it listens on {listens} only"), hint))
+        Some(ProbeResult::Other(format!("but it listens on {listens} only"), hint))
     }
 
     /// The addresses at which a connection from here reaches the service: one for each port, in order.

@@ -53,7 +53,7 @@ impl Ports {
     }
 
     /// Whether a service was seen to use one of these ports, regardless of the assigned one.
-    pub fn meets(&self, command: &plan::Command) -> bool {
+    pub fn meets(&self, command: &plan::ServiceCommand) -> bool {
         let mut seen = command.listens_on.into_iter().chain(command.other_ports.iter().copied());
         seen.any(|port| self.ports.values().any(|chosen| *chosen == port))
     }
@@ -130,7 +130,10 @@ mod tests {
     fn service(name: &str, port: Option<u16>) -> Service {
         Service {
             name: name.to_owned(),
-            source: plan::Source::Command(plan::Command { port, ..plan::Command::default() }),
+            source: plan::ServiceSource::Command(plan::ServiceCommand {
+                port,
+                ..plan::ServiceCommand::default()
+            }),
             ready: plan::Ready::Tcp,
             ready_timeout: Duration::from_secs(1),
             needs: Vec::new(),

@@ -30,7 +30,7 @@ use crate::command::WITHHELD;
 use crate::error::NO_MEMORY;
 use crate::link::Link;
 use crate::marker::{self, Marker};
-use crate::message::{Exit, Failure, Spec};
+use crate::message::{Exit, StartFailure, WardenSpec};
 use crate::{Error, Warden};
 
 /// Progress of one preparation.
@@ -47,7 +47,7 @@ type Watcher<'a> = &'a mut dyn FnMut(Preparing);
 
 /// Prepared data.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Prepared {
+pub struct PreparedData {
     /// Replacement for `{prepare.NAME}`.
     pub path: PathBuf,
     /// Cache key: 64 hexadecimal digits.
@@ -62,7 +62,7 @@ pub struct Prepared {
 
 /// Location of prepared data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct DataPlace {
     /// The folder.
     pub path: PathBuf,
     /// Whether the data is there and complete.
@@ -75,12 +75,12 @@ impl Cache {
     ///
     /// # Errors
     /// An input that cannot be read.
-    pub fn place(&self, step: &Preparation, values: &BTreeMap<String, String>) -> Result<Place, Error> {
+    pub fn place(&self, step: &Preparation, values: &BTreeMap<String, String>) -> Result<DataPlace, Error> {
         if let Some(mark) = &step.mark {
-            return Ok(Place { path: step.directory.clone(), there: mark.is_file() });
+            return Ok(DataPlace { path: step.directory.clone(), there: mark.is_file() });
         }
         let path = self.folder.join(key::key(step, values)?);
-        Ok(Place { there: path.is_dir(), path })
+        Ok(DataPlace { there: path.is_dir(), path })
     }
 
     /// Finds or makes the data of a step, with the command's output in the file `log`. `values` are the
@@ -96,7 +96,7 @@ impl Cache {
         log: &Path,
         watch: Watcher<'_>,
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<Prepared, Error> {
+    ) -> Result<PreparedData, Error> {
         let begin = Instant::now();
         let key = key::key(step, values)?;
         let mut making = Making { warden, values, step, log, watch, cancelled };
@@ -104,7 +104,7 @@ impl Cache {
             Some(mark) => (step.directory.clone(), making.build(mark)?),
             None => (self.folder.join(&key), making.fill(self, &key)?),
         };
-        Ok(Prepared { bytes: bytes_below(&path), path, key, made, took: begin.elapsed() })
+        Ok(PreparedData { bytes: bytes_below(&path), path, key, made, took: begin.elapsed() })
     }
 }
 
@@ -398,7 +398,7 @@ impl Making<'_> {
             .help("{output} stands for a folder that is there: the data belongs into it"))
     }
 
-    fn spec(&self, output: &Path, marker: &Marker) -> Result<Spec, Error> {
+    fn spec(&self, output: &Path, marker: &Marker) -> Result<WardenSpec, Error> {
         let step = self.step;
         let lookup = |name: &str| match name {
             "output" => Some(output.display().to_string()),
@@ -414,7 +414,7 @@ impl Making<'_> {
         let env = step.env.iter().map(|(name, text)| Ok((name.clone(), fill(format!("env.{name}"), text)?)));
         // A build does not get variables that make git and npm use another directory either.
         let own: &[&str] = if step.mark.is_some() { &machine::ELSEWHERE } else { &[] };
-        Ok(Spec {
+        Ok(WardenSpec {
             // Found by the kernel's rules, in the command's directory and PATH.
             program: PathBuf::from(command.first().map(String::as_str).unwrap_or_default()),
             command,
@@ -424,18 +424,18 @@ impl Making<'_> {
             log: self.log.to_owned(),
             stop_timeout: STOP_TIMEOUT,
             marker: marker.text.clone(),
-            ..Spec::default()
+            ..WardenSpec::default()
         })
     }
 
-    fn not_run(&self, spec: &Spec, failure: Failure) -> Error {
+    fn not_run(&self, spec: &WardenSpec, failure: StartFailure) -> Error {
         let name = label(self.step);
         let reason = match failure {
-            Failure::Execute(libc::ENOENT) if !spec.directory.is_dir() => {
+            StartFailure::Execute(libc::ENOENT) if !spec.directory.is_dir() => {
                 format!("its directory {} is not there", spec.directory.display())
             }
-            Failure::Execute(number) => io::Error::from_raw_os_error(number).to_string(),
-            Failure::Other(reason) => return Error::new(format!("{name}: {reason}")),
+            StartFailure::Execute(number) => io::Error::from_raw_os_error(number).to_string(),
+            StartFailure::Other(reason) => return Error::new(format!("{name}: {reason}")),
         };
         Error::new(format!("{name}: cannot run {}: {reason}", spec.program.display()))
             .help("a program without `/` in its name is looked for in PATH")

@@ -30,7 +30,7 @@ const BODY_CHARS_MAX: usize = 80;
 
 /// Result of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum ProbeResult {
     Ready,
     /// No process listens on the port.
     Refused,
@@ -46,16 +46,16 @@ pub(crate) enum Seen {
 
 /// A readiness condition, resolved for one service.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ReadyCondition<'a> {
     pub ready: &'a Ready,
     pub response: &'a ReadyResponse,
 }
 
 pub(crate) const MORE_TIME: &str = "raise `ready_timeout` if it only needs more time";
 
-impl Seen {
+impl ProbeResult {
     /// Describes the result, and what may be wrong.
-    pub fn told(self, wanted: Wanted<'_>) -> (String, String) {
+    pub fn told(self, wanted: ReadyCondition<'_>) -> (String, String) {
         let last = |status: u16, body: &str| match body {
             "" => format!("last answer: status {status}"),
             body => format!("last answer: status {status}, \"{body}\""),
@@ -90,7 +90,7 @@ impl Seen {
         (words, hint.to_owned())
     }
 
-    fn other(words: impl Into<String>) -> Seen {
+    fn other(words: impl Into<String>) -> ProbeResult {
         Self::Other(words.into(), MORE_TIME.to_owned())
     }
 
@@ -100,7 +100,7 @@ impl Seen {
         matches!(self, Self::Status(500.., _) | Self::Silent)
     }
 
-    fn closed() -> Seen {
+    fn closed() -> ProbeResult {
         Self::other("but it closes connections without an answer")
     }
 }
@@ -115,29 +115,33 @@ pub(crate) fn describe(address: SocketAddr, ready: &Ready) -> String {
 }
 
 /// Probes once. `abandoned` is checked while waiting for an answer, and true ends the probe early.
-pub(crate) fn look(address: SocketAddr, wanted: Wanted<'_>, abandoned: &mut dyn FnMut() -> bool) -> Seen {
+pub(crate) fn look(
+    address: SocketAddr,
+    wanted: ReadyCondition<'_>,
+    abandoned: &mut dyn FnMut() -> bool,
+) -> ProbeResult {
     let path = match wanted.ready {
-        Ready::Tcp => return connected(address).err().unwrap_or(Seen::Ready),
+        Ready::Tcp => return connected(address).err().unwrap_or(ProbeResult::Ready),
         Ready::Http(path) => return get(address, path, |status| (200..300).contains(&status), abandoned),
         Ready::Response => &wanted.response.path,
     };
     let accepts = |status| wanted.response.accepts(status);
     match get(address, "/", accepts, abandoned) {
         // A service may have only errors there.
-        Seen::Status(..) if path != "/" => get(address, path, accepts, abandoned),
+        ProbeResult::Status(..) if path != "/" => get(address, path, accepts, abandoned),
         seen => seen,
     }
 }
 
-fn connected(address: SocketAddr) -> Result<TcpStream, Seen> {
+fn connected(address: SocketAddr) -> Result<TcpStream, ProbeResult> {
     let stream = match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
         Ok(stream) => stream,
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Err(Seen::Refused),
-        Err(error) => return Err(Seen::other(format!("but could not connect: {error}"))),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Err(ProbeResult::Refused),
+        Err(error) => return Err(ProbeResult::other(format!("but could not connect: {error}"))),
     };
     // If no process listens, TCP may by chance connect a port of the ephemeral range to itself.
     if stream.local_addr().is_ok_and(|local| local == address) {
-        return Err(Seen::Refused);
+        return Err(ProbeResult::Refused);
     }
     Ok(stream)
 }
@@ -162,7 +166,7 @@ fn get(
     path: &str,
     accepts: impl Fn(u16) -> bool,
     abandoned: &mut dyn FnMut() -> bool,
-) -> Seen {
+) -> ProbeResult {
     let mut stream = match connected(address) {
         Ok(stream) => stream,
         Err(seen) => return seen,
@@ -172,18 +176,18 @@ fn get(
     );
     let sent = stream.set_read_timeout(Some(GLANCE)).and_then(|()| stream.write_all(request.as_bytes()));
     if sent.is_err() {
-        return Seen::closed();
+        return ProbeResult::closed();
     }
     let deadline = Instant::now() + ANSWER_TIMEOUT;
     let (mut answer, mut buffer) = (Vec::new(), [0; 512]);
     loop {
         match stream.read(&mut buffer) {
-            Ok(0) if answer.is_empty() => return Seen::closed(),
+            Ok(0) if answer.is_empty() => return ProbeResult::closed(),
             Ok(0) => return judge(&answer, accepts),
             Ok(count) => answer.extend_from_slice(&buffer[..count]),
             Err(error) if is_pause(&error) && Instant::now() < deadline && !abandoned() => continue,
-            Err(error) if is_pause(&error) => return Seen::Silent,
-            Err(_) => return Seen::closed(),
+            Err(error) if is_pause(&error) => return ProbeResult::Silent,
+            Err(_) => return ProbeResult::closed(),
         }
         if answer.contains(&b'\n') || answer.len() >= LINE_BYTES_MAX || Protocol::is_http2(&answer) {
             if status(&answer).is_some_and(|status| !accepts(status)) {
@@ -216,15 +220,15 @@ fn status(answer: &[u8]) -> Option<u16> {
     text.lines().next()?.strip_prefix("HTTP/1.").and_then(|rest| rest.split(' ').nth(1)?.parse().ok())
 }
 
-fn judge(answer: &[u8], accepts: impl Fn(u16) -> bool) -> Seen {
+fn judge(answer: &[u8], accepts: impl Fn(u16) -> bool) -> ProbeResult {
     match status(answer) {
-        Some(status) if accepts(status) => Seen::Ready,
-        Some(status) => Seen::Status(status, first_words(answer)),
-        None if Protocol::is_http2(answer) => Seen::Http2,
+        Some(status) if accepts(status) => ProbeResult::Ready,
+        Some(status) => ProbeResult::Status(status, first_words(answer)),
+        None if Protocol::is_http2(answer) => ProbeResult::Http2,
         None => {
             let text = String::from_utf8_lossy(answer);
             let line = cut_end(text.lines().next().unwrap_or_default(), BODY_CHARS_MAX);
-            Seen::Other(
+            ProbeResult::Other(
                 format!("last answer was not HTTP/1: {line:?}"),
                 "the entry of an experiment has to speak HTTP/1 there".to_owned(),
             )
@@ -270,10 +274,10 @@ mod tests {
     #[test]
     fn responses_are_accepted_by_status_or_shown() {
         let response = ReadyResponse { expected: vec![503], ..ReadyResponse::default() };
-        let any = Wanted { ready: &Ready::Response, response: &response };
+        let any = ReadyCondition { ready: &Ready::Response, response: &response };
         let judged = |answer: &str| judge(answer.as_bytes(), |status| response.accepts(status));
         for answer in ["HTTP/1.1 204 No Content\r\n", "HTTP/1.0 404\r\n", "HTTP/1.1 503 Busy\r\n"] {
-            assert_eq!(judged(answer), Seen::Ready, "{answer}");
+            assert_eq!(judged(answer), ProbeResult::Ready, "{answer}");
         }
         for (answer, shown) in [
             ("HTTP/1.1 500 E\r\nA: b\r\n\r\nno database\nx", "last answer: status 500, \"no database\""),

@@ -8,23 +8,23 @@ use std::time::{Duration, Instant};
 
 use machine::groups::ControlGroup;
 use machine::process::{Environ, ProcessId, Stat, cpu_ns, thread_cpu_and_wait_ns, threads};
-use model::Found;
+use model::PortFound;
 use model::quantity::{many, span};
 use plan::{Launcher, ReadyResponse, Service};
 
-use crate::agent::AgentHost;
-use crate::command::{self, Prepared};
+use crate::agent::AgentHostFolder;
+use crate::command::{self, PreparedService};
 use crate::container::{Pack, Up};
 use crate::cpus::pin_thread;
 use crate::error::{Error, NO_MEMORY};
 use crate::link::Link;
 use crate::marker::Marker;
-use crate::message::{Exit, Failure, Leftover, Stopped};
+use crate::message::{Exit, Leftover, StartFailure, Stopped};
 use crate::port_search::PortSearch;
 use crate::ports::check_free;
-use crate::probe::{self, MORE_TIME, Seen, Wanted};
-use crate::sample::{Meter, ProcessThreads, Sample, Tree, peak_bytes};
-use crate::sight::{Door, Listening};
+use crate::probe::{self, MORE_TIME, ProbeResult, ReadyCondition};
+use crate::sample::{Meter, ProcessThreads, ServiceTree, UsageSample, peak_bytes};
+use crate::sight::{ListenSockets, Listening};
 use crate::{Placement, Ports, Warden};
 
 /// Timeout for a warden to start a process. It takes milliseconds unless the machine is overloaded.
@@ -46,7 +46,7 @@ pub struct Running {
     /// Address on which it listens.
     pub address: SocketAddr,
     /// How its address was found, if it listens neither on PORT nor where an earlier start found it.
-    pub found: Option<Found>,
+    pub found: Option<PortFound>,
     /// Other ports on which it listened when it became ready, in order.
     pub other_ports: Vec<u16>,
     /// The port assigned to it.
@@ -57,11 +57,11 @@ pub struct Running {
     pub(crate) link: Link,
     /// Endpoint for the agents in its Node.js processes. `None` if no agents were loaded. The folder stays
     /// until the link has ended the service.
-    pub agent: Option<AgentHost>,
+    pub agent: Option<AgentHostFolder>,
     meter: Meter,
     crew: Crew,
     /// Sockets that answered when it became ready.
-    pub(crate) door: Door,
+    pub(crate) door: ListenSockets,
     pub(crate) container: Option<Pack>,
     /// The root process of each of its containers, and its control group.
     containers: Vec<(ProcessId, ControlGroup)>,
@@ -85,18 +85,18 @@ pub fn start(
     let expected = service.command().and_then(|command| command.listens_on);
     let address = SocketAddr::new(placement.address, expected.unwrap_or(port));
     let marker = Marker::new();
-    let Prepared { spec, command, workers, container } =
+    let PreparedService { spec, command, workers, container } =
         command::prepare(service, ports, placement, &marker)?;
     check_free(&service.name, address)?;
     let refused = |failure| match failure {
-        Failure::Execute(number) => command::refused(&service.name, &spec.program, number),
-        Failure::Other(reason) => Error::of(&service.name, reason),
+        StartFailure::Execute(number) => command::refused(&service.name, &spec.program, number),
+        StartFailure::Other(reason) => Error::of(&service.name, reason),
     };
     let mut link = Link::open(warden, &spec, marker).map_err(refused)?;
     if let Some(agent) = &placement.agent {
         agent.belongs_to(link.pid());
     }
-    let nothing = || Failure::of_warden(format!("it started nothing in {} s", START_PATIENCE.as_secs()));
+    let nothing = || StartFailure::of_warden(format!("it started nothing in {} s", START_PATIENCE.as_secs()));
     let started = link.outcome(START_PATIENCE, |news| news.started);
     let pid = started.unwrap_or_else(|| Err(nothing())).map_err(refused)?;
     let launcher = service.command().map(|command| command.launcher).unwrap_or_default();
@@ -106,10 +106,10 @@ pub fn start(
         pid,
         address,
         command,
-        meter: Meter::new(Tree::Below(link.pid(), group)),
+        meter: Meter::new(ServiceTree::Below(link.pid(), group)),
         link,
         crew: Crew { launcher, wanted: workers, seen: Vec::new() },
-        door: Door::default(),
+        door: ListenSockets::default(),
         agent: placement.agent.clone(),
         image: None,
         container,
@@ -121,7 +121,7 @@ pub fn start(
     // Dropping stops the service, so an early return cleans up.
     let begin = Instant::now();
     running.wait_container(service, &spec.cpus, cancelled)?;
-    let wanted = Wanted { ready: &service.ready, response: &placement.ready_response };
+    let wanted = ReadyCondition { ready: &service.ready, response: &placement.ready_response };
     running.wait_ready(service, wanted, cancelled)?;
     running.wait_workers(begin, service.ready_timeout, cancelled)?;
     running.door = running.door_now();
@@ -147,7 +147,7 @@ impl Running {
     }
 
     /// Resources used so far.
-    pub fn sample(&mut self) -> Sample {
+    pub fn sample(&mut self) -> UsageSample {
         let (sample, processes) = self.meter.sample();
         self.link.kin.remember(&processes);
         sample
@@ -225,15 +225,16 @@ impl Running {
         while let Some(container) = &self.container {
             if let Some(Up { address, containers, image }) = container.look(cpus)? {
                 let groups = containers.iter().map(|(_, group)| group.clone()).collect();
-                (self.address, self.meter, self.image) = (address, Meter::new(Tree::In(groups)), Some(image));
+                (self.address, self.meter, self.image) =
+                    (address, Meter::new(ServiceTree::In(groups)), Some(image));
                 self.containers = containers;
                 return Ok(());
             }
             self.check_start(begin, cancelled)?;
             if begin.elapsed() >= service.ready_timeout {
                 let words = "but its container does not run, or is not healthy".to_owned();
-                let wanted = Wanted { ready: &service.ready, response: &ReadyResponse::default() };
-                return Err(self.not_ready(service, wanted, Seen::Other(words, MORE_TIME.to_owned())));
+                let wanted = ReadyCondition { ready: &service.ready, response: &ReadyResponse::default() };
+                return Err(self.not_ready(service, wanted, ProbeResult::Other(words, MORE_TIME.to_owned())));
             }
             self.link.wait(ENGINE_LOOK_AGAIN, |news| news.end());
         }
@@ -243,13 +244,13 @@ impl Running {
     fn wait_ready(
         &mut self,
         service: &Service,
-        wanted: Wanted<'_>,
+        wanted: ReadyCondition<'_>,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
         let begin = Instant::now();
-        let mut last_seen = Seen::Refused;
+        let mut last_seen = ProbeResult::Refused;
         let mut search = PortSearch::default();
-        while last_seen != Seen::Ready {
+        while last_seen != ProbeResult::Ready {
             self.check_start(begin, cancelled)?;
             let over = || begin.elapsed() >= service.ready_timeout;
             if over() {
@@ -258,11 +259,11 @@ impl Running {
             let link = &self.link;
             let mut abandoned = || over() || cancelled() || link.news().end().is_some();
             last_seen = probe::look(self.address, wanted, &mut abandoned);
-            if last_seen == Seen::Refused {
+            if last_seen == ProbeResult::Refused {
                 let waited = begin.elapsed();
                 last_seen = self.look_elsewhere(&mut search, service, (wanted, waited), &mut abandoned)?;
             }
-            if last_seen != Seen::Ready {
+            if last_seen != ProbeResult::Ready {
                 // Returns early if the service ends.
                 self.link.wait(LOOK_AGAIN, |news| news.end());
             }
@@ -306,8 +307,8 @@ impl Running {
         }
     }
 
-    fn not_ready(&self, service: &Service, wanted: Wanted<'_>, last_seen: Seen) -> Error {
-        let refused = last_seen == Seen::Refused;
+    fn not_ready(&self, service: &Service, wanted: ReadyCondition<'_>, last_seen: ProbeResult) -> Error {
+        let refused = last_seen == ProbeResult::Refused;
         let last_seen = refused.then(|| self.seen_elsewhere()).flatten().unwrap_or(last_seen);
         let (seen, hint) = last_seen.told(wanted);
         let (name, timeout) = (&self.name, plan::duration_text(service.ready_timeout));

@@ -35,7 +35,7 @@ pub enum CpuSource {
 ///
 /// Sums over all processes. Cumulative values never decrease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sample {
+pub struct UsageSample {
     /// CPU time, user and system, of all current and ended threads.
     pub cpu_ns: u64,
     /// Source of the CPU time.
@@ -76,11 +76,11 @@ pub struct ProcessCpu {
     pub cpu_ns: u64,
 }
 
-impl Sample {
+impl UsageSample {
     /// Returns the CPU time of each process since an earlier sample of the same tree, busiest first, without
     /// idle processes. The value is a lower bound: for a process that the earlier sample omitted, its largest
     /// possible earlier value is subtracted.
-    pub fn cpu_by_process_since(&self, earlier: &Sample) -> Vec<u64> {
+    pub fn cpu_by_process_since(&self, earlier: &UsageSample) -> Vec<u64> {
         let before = &earlier.cpu_by_process;
         let unlisted_ns = match before.last() {
             Some(least) if before.len() >= BY_PROCESS_MAX => least.cpu_ns,
@@ -106,7 +106,7 @@ struct Counters {
 
 /// The set of processes that belong to a service.
 #[derive(Debug, Clone)]
-pub(crate) enum Tree {
+pub(crate) enum ServiceTree {
     /// All descendants of a warden, without the warden, and the control group that counts them.
     Below(u32, Option<ControlGroup>),
     /// All processes in the control groups of containers.
@@ -115,15 +115,15 @@ pub(crate) enum Tree {
     From(Vec<ProcessId>),
 }
 
-impl Tree {
+impl ServiceTree {
     /// Returns the processes. Below a warden, parents come first.
     pub fn processes(&self) -> Vec<Stat> {
         match self {
-            Tree::Below(warden, _) => process::descendants(*warden),
-            Tree::In(groups) => {
+            ServiceTree::Below(warden, _) => process::descendants(*warden),
+            ServiceTree::In(groups) => {
                 groups.iter().flat_map(ControlGroup::members).filter_map(Stat::read).collect()
             }
-            Tree::From(roots) => {
+            ServiceTree::From(roots) => {
                 let roots = roots.iter().filter_map(|id| Stat::read(id.pid).filter(|stat| stat.id == *id));
                 roots
                     .flat_map(|root| [vec![root.clone()], process::descendants(root.id.pid)].concat())
@@ -135,22 +135,22 @@ impl Tree {
     /// Control groups that count the CPU time. Empty if there is none.
     fn groups(&self) -> &[ControlGroup] {
         match self {
-            Tree::Below(_, group) => group.as_slice(),
-            Tree::In(groups) => groups,
-            Tree::From(_) => &[],
+            ServiceTree::Below(_, group) => group.as_slice(),
+            ServiceTree::In(groups) => groups,
+            ServiceTree::From(_) => &[],
         }
     }
 
     /// The parent of orphans, whose `/proc` account includes the ended ones.
     fn warden(&self) -> Option<u32> {
-        if let Tree::Below(warden, _) = self { Some(*warden) } else { None }
+        if let ServiceTree::Below(warden, _) = self { Some(*warden) } else { None }
     }
 }
 
 /// Samples one tree, and keeps the counters of ended threads.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    pub tree: Tree,
+    pub tree: ServiceTree,
     /// For each group: its last reading, and the time counted before it was created again, in nanoseconds.
     groups: Vec<(Option<u64>, u64)>,
     /// Counters by process and thread number.
@@ -165,7 +165,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub fn new(tree: Tree) -> Self {
+    pub fn new(tree: ServiceTree) -> Self {
         let (living, ended, groups) = (HashMap::new(), Counters::default(), Vec::new());
         let (cpu_ns, major_faults, read_bytes, throttled_ns) = (0, 0, 0, 0);
         let quota_files = Vec::new();
@@ -181,17 +181,17 @@ impl Meter {
     /// Switches to counting by processes if a process is not in the group that should count it. Tools that
     /// start a container, and `systemd-run --scope`, move a process into another group.
     pub fn check_group(&mut self) {
-        let Tree::Below(warden, Some(group)) = &self.tree else { return };
+        let ServiceTree::Below(warden, Some(group)) = &self.tree else { return };
         let (processes, members) = (self.tree.processes(), group.members());
         // A process that ended in between has not left the group.
         let has_left = |stat: &Stat| !members.contains(&stat.id.pid) && stat.id.is_alive();
         if processes.iter().any(has_left) {
-            self.tree = Tree::Below(*warden, None);
+            self.tree = ServiceTree::Below(*warden, None);
         }
     }
 
     /// Takes a sample. Also returns the current processes.
-    pub fn sample(&mut self) -> (Sample, Vec<Stat>) {
+    pub fn sample(&mut self) -> (UsageSample, Vec<Stat>) {
         let group_ns = self.group_ns();
         let processes = self.tree.processes();
         let cpu_by_process = self.account(&processes, group_ns);
@@ -200,7 +200,7 @@ impl Meter {
         let counters = self.count(&processes);
         let alive = processes.iter().filter(|stat| stat.is_alive()).count();
         let rss_kb = processes.iter().map(|stat| number(&text(stat.id.pid, "status"), "VmRSS"));
-        let sample = Sample {
+        let sample = UsageSample {
             cpu_ns: self.cpu_ns,
             cpu_source: if group_ns.is_some() { CpuSource::Group } else { CpuSource::Processes },
             run_delay_ns: counters.run_delay_ns,
@@ -508,7 +508,7 @@ mod tests {
             std::fs::create_dir_all(&group.folder).unwrap();
             std::fs::write(group.folder.join("cpuacct.usage"), ns).unwrap();
         };
-        let mut meter = Meter::new(Tree::In(vec![app.clone(), job.clone()]));
+        let mut meter = Meter::new(ServiceTree::In(vec![app.clone(), job.clone()]));
         let mut used_ns = || meter.sample().0.cpu_ns;
         counts(&app, "5000\n");
         counts(&job, "700\n");

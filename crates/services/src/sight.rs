@@ -11,7 +11,7 @@ use machine::sockets::{self, Listener, open_sockets};
 
 use crate::ports::on_port;
 use crate::running::Running;
-use crate::sample::{Meter, ProcessInfo, Sample, Tree, peak_bytes};
+use crate::sample::{Meter, ProcessInfo, ServiceTree, UsageSample, peak_bytes};
 
 // External view of a running service: its processes, and the sockets that listen on its port.
 //
@@ -31,7 +31,7 @@ pub enum Listening {
 
 /// External view of a service at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sight {
+pub struct ServiceProcesses {
     /// Processes, parents first.
     pub processes: Vec<ProcessInfo>,
     /// Process numbers of the processes with a socket that listens on the service's port, on any address. In
@@ -60,15 +60,15 @@ impl Running {
 
     /// Returns the processes as [`Running::processes`] does, and the listeners on the port, in one pass that
     /// takes a millisecond or two.
-    pub fn sight(&self, variables: &[&str]) -> Sight {
+    pub fn sight(&self, variables: &[&str]) -> ServiceProcesses {
         let listeners = on_port(self.address.port());
         let alive = self.alive();
         let held = held(&alive);
-        let listens = |(pid, inodes): &Held| {
+        let listens = |(pid, inodes): &OpenSockets| {
             let listens = |one: &Listener| inodes.as_ref().is_some_and(|held| held.contains(&one.inode));
             listeners.iter().any(listens).then_some(*pid)
         };
-        Sight {
+        ServiceProcesses {
             processes: infos(&alive, variables),
             listeners: held.iter().filter_map(listens).collect(),
             listening: self.owner(&listeners, &held),
@@ -76,7 +76,7 @@ impl Running {
         }
     }
 
-    fn owner(&self, listeners: &[Listener], held: &[Held]) -> Listening {
+    fn owner(&self, listeners: &[Listener], held: &[OpenSockets]) -> Listening {
         if self.container.is_some() {
             // It listens in another network namespace, or the engine listens for it.
             return Listening::Unknown;
@@ -95,26 +95,26 @@ impl Running {
 
 /// The sockets through which connections reach a service, and the processes that have them open.
 #[derive(Debug, Default)]
-pub(crate) struct Door {
+pub(crate) struct ListenSockets {
     sockets: Vec<u64>,
     holders: Vec<ProcessId>,
 }
 
 impl Running {
     /// Returns the current sockets. The holders are empty if they may not be read.
-    pub(crate) fn door_now(&self) -> Door {
+    pub(crate) fn door_now(&self) -> ListenSockets {
         let reached = sockets::reached(&on_port(self.address.port()), self.address.ip());
         let sockets: Vec<u64> = reached.iter().map(|listener| listener.inode).collect();
         let holds = |stat: &Stat| holds(stat, &sockets) == Some(true);
         let holders = self.alive().into_iter().filter(holds).map(|stat| stat.id).collect();
-        Door { sockets, holders }
+        ListenSockets { sockets, holders }
     }
 
     /// Whether all processes that answered when the service became ready have ended, and their sockets with
     /// them: the program was started again. A program that daemonizes or replaces its workers hands the
     /// socket on.
     pub(crate) fn has_another_door(&self) -> bool {
-        let Door { sockets, holders } = &self.door;
+        let ListenSockets { sockets, holders } = &self.door;
         if holders.is_empty() || !holders.iter().all(|id| id.is_gone()) {
             return false;
         }
@@ -135,9 +135,9 @@ fn infos(alive: &[Stat], variables: &[&str]) -> Vec<ProcessInfo> {
 }
 
 /// A process and the inodes of its open sockets. `None` if they may not be read.
-type Held = (u32, Option<Vec<u64>>);
+type OpenSockets = (u32, Option<Vec<u64>>);
 
-fn held(alive: &[Stat]) -> Vec<Held> {
+fn held(alive: &[Stat]) -> Vec<OpenSockets> {
     alive.iter().map(|stat| (stat.id.pid, open_sockets(stat.id.pid))).collect()
 }
 
@@ -160,7 +160,7 @@ const ACTIVATOR: &str = "systemd";
 
 /// Processes that were already running, with all their descendants.
 #[derive(Debug)]
-pub struct Watched {
+pub struct WatchedProcesses {
     meter: Meter,
     /// Processes that listen.
     listening: Vec<u32>,
@@ -168,26 +168,26 @@ pub struct Watched {
     roots: Vec<ProcessId>,
 }
 
-impl Watched {
+impl WatchedProcesses {
     /// Finds the processes that a connection to `address` reaches.
     ///
     /// # Errors
     /// If no process listens there, some listeners may not be read, or they only forward.
-    pub fn at(address: SocketAddr) -> Result<Watched, &'static str> {
+    pub fn at(address: SocketAddr) -> Result<WatchedProcesses, &'static str> {
         let listeners = on_port(address.port());
         let reached = sockets::reached(&listeners, address.ip());
-        Watched::holding(&reached.iter().map(|one| one.inode).collect::<Vec<_>>())
+        WatchedProcesses::holding(&reached.iter().map(|one| one.inode).collect::<Vec<_>>())
     }
 
     /// Finds the processes that listen on a unix socket.
     ///
     /// # Errors
     /// As [`Watched::at`].
-    pub fn at_socket(path: &Path) -> Result<Watched, &'static str> {
-        Watched::holding(&sockets::unix_listeners(path))
+    pub fn at_socket(path: &Path) -> Result<WatchedProcesses, &'static str> {
+        WatchedProcesses::holding(&sockets::unix_listeners(path))
     }
 
-    fn holding(inodes: &[u64]) -> Result<Watched, &'static str> {
+    fn holding(inodes: &[u64]) -> Result<WatchedProcesses, &'static str> {
         if inodes.is_empty() {
             return Err(NOBODY);
         }
@@ -217,13 +217,13 @@ impl Watched {
         let roots: Vec<ProcessId> =
             holders.iter().map(|stat| stat.id).filter(|id| !below.contains(id)).collect();
         let listening = holders.iter().map(|stat| stat.id.pid).collect();
-        let mut meter = Meter::new(Tree::From(roots.clone()));
+        let mut meter = Meter::new(ServiceTree::From(roots.clone()));
         meter.watch_quotas();
-        Ok(Watched { meter, listening, roots })
+        Ok(WatchedProcesses { meter, listening, roots })
     }
 
     /// Resources used so far.
-    pub fn sample(&mut self) -> Sample {
+    pub fn sample(&mut self) -> UsageSample {
         self.meter.sample().0
     }
 
@@ -242,8 +242,8 @@ impl Watched {
 
     /// Describes all processes as for a started service, with the requested `variables` of their
     /// environments.
-    pub fn sight(&self, variables: &[&str]) -> Sight {
-        Sight {
+    pub fn sight(&self, variables: &[&str]) -> ServiceProcesses {
+        ServiceProcesses {
             processes: infos(&self.meter.tree.processes(), variables),
             listeners: self.listening.clone(),
             listening: Listening::Ours,
@@ -263,8 +263,8 @@ impl Watched {
     }
 
     /// Whether both have a process in common.
-    pub fn shares_with(&self, other: &Watched) -> bool {
-        let pids = |one: &Watched| -> BTreeSet<u32> {
+    pub fn shares_with(&self, other: &WatchedProcesses) -> bool {
+        let pids = |one: &WatchedProcesses| -> BTreeSet<u32> {
             one.meter.tree.processes().iter().map(|stat| stat.id.pid).collect()
         };
         !pids(self).is_disjoint(&pids(other))
@@ -288,20 +288,20 @@ mod tests {
     fn who_listens_is_found_and_sampled_and_nobody_where_nobody_does_also_in_the_file_system() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
-        let mut found = Watched::at(address).unwrap();
+        let mut found = WatchedProcesses::at(address).unwrap();
         assert_eq!(found.pid(), std::process::id());
-        assert!(found.shares_with(&Watched::at(address).unwrap()));
+        assert!(found.shares_with(&WatchedProcesses::at(address).unwrap()));
         found.forget_peaks();
         let (sample, peak) = (found.sample(), found.peak_memory());
         assert!(sample.cpu_ns > 0 && sample.rss_bytes > 0 && peak > 0, "{sample:?}, peak {peak}");
         drop(socket);
-        assert_eq!(Watched::at(address).unwrap_err(), NOBODY);
+        assert_eq!(WatchedProcesses::at(address).unwrap_err(), NOBODY);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let socket = UnixListener::bind(&path).unwrap();
-        assert_eq!(Watched::at_socket(&path).unwrap().pid(), std::process::id());
+        assert_eq!(WatchedProcesses::at_socket(&path).unwrap().pid(), std::process::id());
         drop(socket);
-        assert_eq!(Watched::at_socket(&path).unwrap_err(), NOBODY);
+        assert_eq!(WatchedProcesses::at_socket(&path).unwrap_err(), NOBODY);
     }
 
     /// Listens until its input ends.
@@ -331,7 +331,7 @@ except ChildProcessError:
 "#;
 
     /// Runs a program of this name with this script, and returns what is found of it. It has ended by then.
-    fn found_of(name: &str, script: &str) -> Result<Watched, &'static str> {
+    fn found_of(name: &str, script: &str) -> Result<WatchedProcesses, &'static str> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::os::unix::fs::symlink("/usr/bin/python3", &path).unwrap();
@@ -341,7 +341,7 @@ except ChildProcessError:
         let mut port = String::new();
         BufReader::new(listens.stdout.take().unwrap()).read_line(&mut port).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], port.trim().parse().unwrap()));
-        let found = Watched::at(address);
+        let found = WatchedProcesses::at(address);
         assert!(found.iter().all(|found| found.lost() == 0));
         drop(listens.stdin.take());
         listens.wait().unwrap();

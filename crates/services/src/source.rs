@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use machine::GIT_DIFF;
 use model::{distinct, grouped};
-use plan::{Against, Building, Command, Plan, Preparation, Service};
+use plan::{Against, Building, Plan, Preparation, Service, ServiceCommand};
 use serde_json::Value;
 pub use worktree::Worktree;
 use worktree::{ask, ask_about};
@@ -32,20 +32,25 @@ use named::{Built, check_links, judge};
 
 /// A commit with which the services' code is compared: resolved, and not checked out yet.
 #[derive(Debug)]
-pub struct Source {
+pub struct CommitSource {
     /// The commit, and how the working tree differs from it.
     pub against: Against,
     /// Builds that its worktree needs before services run there.
     pub builds: Vec<Preparation>,
 }
 
-impl Source {
+impl CommitSource {
     /// Resolves a `reference` to a commit for the services of a plan: a branch, a tag or a commit as `git
     /// rev-parse` takes it. Checks that everything the plan names exists there. Changes nothing.
     ///
     /// # Errors
     /// If there is no such commit or parts are missing, or git is not installed or does not answer.
-    pub fn find(plan: &Plan, reference: &str, building: &Building, cache: &Cache) -> Result<Source, Error> {
+    pub fn find(
+        plan: &Plan,
+        reference: &str,
+        building: &Building,
+        cache: &Cache,
+    ) -> Result<CommitSource, Error> {
         let (repository, mut notes) = repository_of(plan)?;
         let commit = resolve(&repository, reference)?;
         let (stat, untracked, uncommitted) = changes(&repository, &commit, &cache.folder)?;
@@ -90,12 +95,12 @@ impl Source {
             ));
         }
         against.notes = notes;
-        Ok(Source { against, builds })
+        Ok(CommitSource { against, builds })
     }
 }
 
 /// Services that run from a directory. An image is built elsewhere.
-fn of_programs(plan: &Plan) -> impl Iterator<Item = (&Service, &Command)> {
+fn of_programs(plan: &Plan) -> impl Iterator<Item = (&Service, &ServiceCommand)> {
     let services = plan.variants.iter().flat_map(|variant| variant.services.iter().rev());
     let started = services.filter_map(|service| Some((service, service.command()?)));
     started.filter(|(_, command)| command.container.is_none())

@@ -22,14 +22,14 @@ use std::time::{Duration, Instant};
 
 use machine::clock::process_cpu_ns;
 use machine::groups::ControlGroup;
-use output::{Log, Output};
+use output::{LoggedPipe, ServiceLog};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tree::{Ending, Shutdown};
+use tree::{Shutdown, SignalledProcesses};
 
 use crate::container;
 use crate::cpus::{hurry, pin};
-use crate::marker::{self, Held, Marker};
-use crate::message::{Exit, Failure, Head, Leftover, Notice, Order, Spec, Stopped};
+use crate::marker::{self, HeldFolder, Marker};
+use crate::message::{Exit, HeadProcess, Leftover, Notice, Order, StartFailure, Stopped, WardenSpec};
 
 /// Poll interval for a tree that is being ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -45,20 +45,20 @@ const PID_BYTES_MAX: u64 = 64;
 
 /// Events that wake the warden.
 #[derive(Debug, Clone, Copy)]
-enum Source {
+enum WakeSource {
     Orders,
     Children,
     Output,
 }
 
-struct Warden {
-    spec: Spec,
+struct WardenProcess {
+    spec: WardenSpec,
     orders: Orders,
     signals: OwnedFd,
-    output: Output,
+    output: LoggedPipe,
     group: Option<ControlGroup>,
     /// The service's private folder, removed on drop.
-    scratch: Option<Held>,
+    scratch: Option<HeldFolder>,
     first: u32,
     exit: Option<Exit>,
     /// Whether ended processes wait to be reaped.
@@ -66,7 +66,7 @@ struct Warden {
     /// Whether no process is left below the warden.
     empty: bool,
     shutdown: Shutdown,
-    ending: Ending,
+    ending: SignalledProcesses,
 }
 
 /// Runs a warden: the whole hidden subcommand. Its orders come on standard input, see [`crate::Warden`].
@@ -74,8 +74,8 @@ struct Warden {
 /// Call it before anything else. It closes all descriptors but the standard three, and must be the only
 /// thread.
 pub fn warden_main() -> ExitCode {
-    std::panic::set_hook(Box::new(|panic| say(&Notice::Failed(Failure::of_warden(panic)))));
-    match prepare().and_then(Warden::start) {
+    std::panic::set_hook(Box::new(|panic| say(&Notice::Failed(StartFailure::of_warden(panic)))));
+    match prepare().and_then(WardenProcess::start) {
         Ok(warden) => {
             warden.run();
             ExitCode::SUCCESS
@@ -88,17 +88,17 @@ pub fn warden_main() -> ExitCode {
 }
 
 /// Leaves the caller's session, becomes the parent of orphans, and turns signals into a descriptor to poll.
-fn prepare() -> Result<OwnedFd, Failure> {
+fn prepare() -> Result<OwnedFd, StartFailure> {
     // `pkill proofload` must not end Proofload and its wardens at once.
     let _ = rustix::thread::set_name(c"pf-warden");
     // Other descriptors that the caller left open are closed: an inherited pipe end would keep the pipe open.
     // Kernels before 5.9 refuse, which is harmless.
     // SAFETY: called first, so this program has opened nothing yet and no descriptor of its own is closed.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
-    rustix::process::setsid().map_err(|error| Failure::because("cannot begin a session", error))?;
+    rustix::process::setsid().map_err(|error| StartFailure::because("cannot begin a session", error))?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(|error| Failure::because("cannot adopt orphans", error))?;
-    block_signals().map_err(|error| Failure::because("cannot wait for signals", error))
+        .map_err(|error| StartFailure::because("cannot adopt orphans", error))?;
+    block_signals().map_err(|error| StartFailure::because("cannot wait for signals", error))
 }
 
 /// Blocks all signals that can be blocked. The returned descriptor becomes readable when a child ends.
@@ -133,26 +133,26 @@ fn say(notice: &Notice) {
     }
 }
 
-impl Warden {
-    fn start(signals: OwnedFd) -> Result<Self, Failure> {
+impl WardenProcess {
+    fn start(signals: OwnedFd) -> Result<Self, StartFailure> {
         let mut orders = Orders::default();
         let spec = orders
             .spec(io::stdin().as_fd())
-            .map_err(|error| Failure::because("cannot read its orders", error))?;
+            .map_err(|error| StartFailure::because("cannot read its orders", error))?;
         // The service inherits the pinning. Neither may disturb the load generator.
         pin(&spec.cpus)
-            .map_err(|error| Failure::because(format!("cannot run on CPUs {:?}", spec.cpus), error))?;
-        let log = Log::create(&spec.log).map_err(|error| {
-            Failure::Other(format!("cannot write its log {}: {error}", spec.log.display()))
+            .map_err(|error| StartFailure::because(format!("cannot run on CPUs {:?}", spec.cpus), error))?;
+        let log = ServiceLog::create(&spec.log).map_err(|error| {
+            StartFailure::Other(format!("cannot write its log {}: {error}", spec.log.display()))
         })?;
         let scratch = spec.scratch.as_ref().map(|scratch| {
             let place = scratch.directory.display();
             let words = format!("cannot make its folder {place} (TMPDIR names another place for such)");
-            Held::create(scratch).map_err(|error| Failure::Other(format!("{words}: {error}")))
+            HeldFolder::create(scratch).map_err(|error| StartFailure::Other(format!("{words}: {error}")))
         });
         let scratch = scratch.transpose()?;
         let (output, inlet) =
-            Output::open(log, &spec.logs).map_err(|error| Failure::because("no pipe", error))?;
+            LoggedPipe::open(log, &spec.logs).map_err(|error| StartFailure::because("no pipe", error))?;
         let (first, group) = spawn(&spec, inlet)?;
         say(&Notice::Started { pid: first, group: group.clone() });
         Ok(Self {
@@ -167,7 +167,7 @@ impl Warden {
             behind: false,
             empty: false,
             shutdown: Shutdown::Off,
-            ending: Ending::default(),
+            ending: SignalledProcesses::default(),
         })
     }
 
@@ -208,12 +208,12 @@ impl Warden {
         let input = io::stdin();
         // Only events of interest: a closed input or output would otherwise wake the loop endlessly.
         let wanted = [
-            Some((Source::Orders, input.as_fd())).filter(|_| !self.orders.over),
-            Some((Source::Children, self.signals.as_fd())).filter(|_| !self.empty),
-            self.output.wanted(now).map(|output| (Source::Output, output)),
+            Some((WakeSource::Orders, input.as_fd())).filter(|_| !self.orders.over),
+            Some((WakeSource::Children, self.signals.as_fd())).filter(|_| !self.empty),
+            self.output.wanted(now).map(|output| (WakeSource::Output, output)),
         ];
         let wait_for = |(source, on)| (source, PollFd::from_borrowed_fd(on, PollFlags::IN));
-        let (sources, mut waiting): (Vec<Source>, Vec<PollFd<'_>>) =
+        let (sources, mut waiting): (Vec<WakeSource>, Vec<PollFd<'_>>) =
             wanted.into_iter().flatten().map(wait_for).unzip();
         if poll(&mut waiting, timeout.as_ref()).is_err() {
             return;
@@ -221,9 +221,9 @@ impl Warden {
         let ready: Vec<bool> = waiting.iter().map(|descriptor| !descriptor.revents().is_empty()).collect();
         for (source, _) in sources.into_iter().zip(ready).filter(|(_, ready)| *ready) {
             match source {
-                Source::Orders => self.orders.read(input.as_fd()),
-                Source::Children => self.reap(),
-                Source::Output => self.output.pump(Instant::now()),
+                WakeSource::Orders => self.orders.read(input.as_fd()),
+                WakeSource::Children => self.reap(),
+                WakeSource::Output => self.output.pump(Instant::now()),
             }
         }
         if self.behind {
@@ -271,8 +271,8 @@ impl Warden {
     fn ask(&mut self, is_early: bool, until: Instant) {
         let head = match &self.spec.head {
             None => None,
-            Some(Head::First) => Some(self.first),
-            Some(Head::Named(file)) => {
+            Some(HeadProcess::First) => Some(self.first),
+            Some(HeadProcess::Named(file)) => {
                 let text = plan::read_text(file, PID_BYTES_MAX);
                 let head = text.ok().and_then(|text| text.trim().parse().ok());
                 if !is_early {
@@ -288,7 +288,7 @@ impl Warden {
         self.output.drain();
         let containers = self.spec.cleanup.as_ref().map(container::clean_up).unwrap_or_default();
         // After the last use of its files, and before the end is reported.
-        let stays = self.scratch.take().and_then(Held::remove);
+        let stays = self.scratch.take().and_then(HeldFolder::remove);
         let (output_bytes, output_dropped_bytes) = self.output.log.finish();
         self.group.as_ref().map(marker::remove_group);
         let (killed, mut leftovers) = self.ending.result();
@@ -300,10 +300,10 @@ impl Warden {
 }
 
 /// Starts the service, in a control group if possible.
-fn spawn(spec: &Spec, inlet: OwnedFd) -> Result<(u32, Option<ControlGroup>), Failure> {
+fn spawn(spec: &WardenSpec, inlet: OwnedFd) -> Result<(u32, Option<ControlGroup>), StartFailure> {
     let refused = |error: io::Error| match error.raw_os_error() {
-        Some(number) => Failure::Execute(number),
-        None => Failure::because("nothing started", error),
+        Some(number) => StartFailure::Execute(number),
+        None => StartFailure::because("nothing started", error),
     };
     let marker = spec.group.then(|| Marker::parse(&spec.marker)).flatten();
     if let Some(group) = marker.and_then(|marker| marker::create_group(&marker)) {
@@ -334,7 +334,7 @@ struct Orders {
 
 impl Orders {
     /// Waits for the first line.
-    fn spec(&mut self, input: BorrowedFd<'_>) -> io::Result<Spec> {
+    fn spec(&mut self, input: BorrowedFd<'_>) -> io::Result<WardenSpec> {
         loop {
             if let Some(line) = self.line() {
                 return Ok(serde_json::from_slice(&line)?);

@@ -36,14 +36,14 @@ const WINDOW_BIAS: f64 = 2.6;
 /// A window near the crossing: −ln(p/L) of the whole window and of its halves. The limit is kept if it is
 /// above 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reading {
+pub struct CrossingReading {
     /// Value of the whole window.
     pub whole: f64,
     /// Values of the two halves.
     pub halves: [f64; 2],
 }
 
-impl Reading {
+impl CrossingReading {
     /// Removes the bias of the finite window.
     fn corrected(&self) -> f64 {
         let far = |y: f64| y.clamp(-FAR, FAR);
@@ -72,14 +72,14 @@ pub fn slope(lower: &[(f64, f64)], expected: f64) -> f64 {
 
 /// Logarithm of each process's capacity, from the rate per second of its window near the crossing and its
 /// reading.
-pub fn capacities(processes: &[(f64, Reading)], slope: f64) -> Vec<f64> {
-    let of = |(rate, reading): &(f64, Reading)| rate.ln() + correction(reading.corrected(), slope);
+pub fn capacities(processes: &[(f64, CrossingReading)], slope: f64) -> Vec<f64> {
+    let of = |(rate, reading): &(f64, CrossingReading)| rate.ln() + correction(reading.corrected(), slope);
     processes.iter().map(of).collect()
 }
 
 /// Failures in a process's window near the crossing.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Failures {
+pub struct WindowFailures {
     /// Rate of the window, per second.
     pub rate: f64,
     /// Rate of the process at its limit, per second.
@@ -100,14 +100,14 @@ pub fn expected_power(capacity: f64, limit_s: f64) -> f64 {
 /// The crossing is the share of the rates at the limit at which the mean of observed over expected failures
 /// is 1, so that the mean of the logarithms is that crossing. With sums instead, a window placed far too high
 /// would outweigh all others.
-pub fn capacities_by_failures(processes: &[Failures], power: f64) -> Vec<f64> {
-    let share = |of: &Failures| of.rate / of.at_limit;
+pub fn capacities_by_failures(processes: &[WindowFailures], power: f64) -> Vec<f64> {
+    let share = |of: &WindowFailures| of.rate / of.at_limit;
     // Expected failures for a crossing at 1. Powers of shares far below 1 underflow to 0, which must not be a
     // divisor.
-    let expected = |of: &Failures| (of.allowed * share(of).powf(power)).max(1e-300);
+    let expected = |of: &WindowFailures| (of.allowed * share(of).powf(power)).max(1e-300);
     let seen = mean(processes.iter().map(|of| of.failed / expected(of))).unwrap_or(1.0);
     let crossing = seen.powf(-1.0 / power);
-    let of = |one: &Failures| {
+    let of = |one: &WindowFailures| {
         let apart = (1.0 - one.failed / expected(one) / seen) / power;
         (one.at_limit * crossing).ln() + apart
     };
@@ -157,7 +157,7 @@ mod tests {
         let (capacity, s) = (900.0_f64, 9.8_f64);
         for rate in [780.0_f64, 870.0, 900.0, 920.0] {
             let y = (1.0 + s * (1.0 - rate / capacity)).ln();
-            let found = capacities(&[(rate, Reading { whole: y, halves: [y, y] })], s)[0].exp();
+            let found = capacities(&[(rate, CrossingReading { whole: y, halves: [y, y] })], s)[0].exp();
             assert!((found / capacity - 1.0).abs() < 0.01, "{rate}: {found}");
         }
     }
@@ -174,8 +174,8 @@ mod tests {
     #[test]
     fn a_window_without_failures_is_no_more_than_one_of_few() {
         let window =
-            |rate: f64, at_limit: f64, failed: f64| Failures { rate, at_limit, failed, allowed: 10.0 };
-        let mean = |of: &[Failures], power: f64| {
+            |rate: f64, at_limit: f64, failed: f64| WindowFailures { rate, at_limit, failed, allowed: 10.0 };
+        let mean = |of: &[WindowFailures], power: f64| {
             capacities_by_failures(of, power).iter().sum::<f64>() / of.len() as f64
         };
         // Bursts whose total equals the allowed number.

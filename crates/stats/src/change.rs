@@ -26,7 +26,7 @@ const ROUNDING: f64 = 1e-9;
 
 /// A value with its precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
+pub struct MeasuredPoint {
     /// The value, on a scale on which equal differences mean the same everywhere: the logarithm of a ratio or
     /// of a rate.
     pub value: f64,
@@ -57,8 +57,8 @@ pub struct Change {
 ///
 /// `None` above [`CHANGE_POINTS_MAX`], for a value that is not finite, a standard error that is not finite or
 /// below 0, and for too few or too many resamples.
-pub fn changes(points: &[Measured], resampling: Resampling) -> Option<Vec<Change>> {
-    let is_sound = |point: &Measured| {
+pub fn changes(points: &[MeasuredPoint], resampling: Resampling) -> Option<Vec<Change>> {
+    let is_sound = |point: &MeasuredPoint| {
         point.value.is_finite() && point.standard_error.is_finite() && point.standard_error >= 0.0
     };
     if points.len() > CHANGE_POINTS_MAX || !points.iter().all(is_sound) {
@@ -87,7 +87,7 @@ pub fn changes(points: &[Measured], resampling: Resampling) -> Option<Vec<Change
 }
 
 /// 1/(se² + τ²) of each point, relative to the least precise one.
-fn weights(points: &[Measured]) -> Vec<f64> {
+fn weights(points: &[MeasuredPoint]) -> Vec<f64> {
     let n = points.len() as f64;
     let mean = points.iter().map(|point| point.value).sum::<f64>() / n;
     let squares: f64 = points.iter().map(|point| (point.value - mean).powi(2)).sum();
@@ -100,7 +100,7 @@ fn weights(points: &[Measured]) -> Vec<f64> {
     variances.iter().map(weight).collect()
 }
 
-fn level(points: &[Measured]) -> f64 {
+fn level(points: &[MeasuredPoint]) -> f64 {
     let weights = weights(points);
     let sum: f64 = points.iter().zip(&weights).map(|(point, weight)| point.value * weight).sum();
     sum / weights.iter().sum::<f64>()
@@ -115,7 +115,7 @@ struct Scan {
 
 impl Scan {
     /// `None` if there are too few points, or all are equal.
-    fn of(points: &[Measured]) -> Option<Scan> {
+    fn of(points: &[MeasuredPoint]) -> Option<Scan> {
         if points.len() < 2 * CHANGE_SIDE_MIN {
             return None;
         }
@@ -179,11 +179,11 @@ mod tests {
 
     const MANY: Resampling = Resampling { resamples: 9_999, seed: 7 };
 
-    fn points(values: &[f64], standard_error: f64) -> Vec<Measured> {
-        values.iter().map(|value| Measured { value: *value, standard_error }).collect()
+    fn points(values: &[f64], standard_error: f64) -> Vec<MeasuredPoint> {
+        values.iter().map(|value| MeasuredPoint { value: *value, standard_error }).collect()
     }
 
-    fn suspect(points: &[Measured], resampling: Resampling) -> (usize, f64) {
+    fn suspect(points: &[MeasuredPoint], resampling: Resampling) -> (usize, f64) {
         let mut draws = resampling.draws(PURPOSE).expect("so many");
         Scan::of(points).and_then(|mut scan| scan.suspect(&mut draws, resampling)).expect("they vary")
     }
@@ -204,8 +204,9 @@ mod tests {
         let rows: Vec<Row> = serde_json::from_value(all["rows"].clone()).expect("rows");
         assert!(rows.iter().any(|row| row.p < 0.01) && rows.iter().any(|row| row.p > 0.1));
         for row in rows {
-            let point = |(value, error): (&f64, &f64)| Measured { value: *value, standard_error: *error };
-            let points: Vec<Measured> = row.values.iter().zip(&row.errors).map(point).collect();
+            let point =
+                |(value, error): (&f64, &f64)| MeasuredPoint { value: *value, standard_error: *error };
+            let points: Vec<MeasuredPoint> = row.values.iter().zip(&row.errors).map(point).collect();
             let (at, p) = suspect(&points, Resampling { resamples: crate::RESAMPLES_MAX, seed: 1 });
             assert_eq!(at, row.at, "{:?}", row.values);
             let (_, statistic) = Scan::of(&points).expect("they vary").best();
@@ -226,7 +227,7 @@ mod tests {
         assert_eq!(changes(&points(&[0.0, 0.0, 0.0, 0.0, 9.0, 9.0, 9.0, 9.0, 9.0], 0.1), MANY), Some(vec![]));
         for (value, standard_error) in [(f64::NAN, 0.1), (0.0, -0.1), (0.0, f64::INFINITY)] {
             let mut wrong = points(&[0.0; 12], 0.1);
-            wrong[4] = Measured { value, standard_error };
+            wrong[4] = MeasuredPoint { value, standard_error };
             assert_eq!(changes(&wrong, MANY), None);
         }
         assert_eq!(changes(&points(&[0.0; CHANGE_POINTS_MAX + 1], 0.1), MANY), None);

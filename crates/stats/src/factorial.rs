@@ -16,7 +16,7 @@ pub const COMBINATIONS_MAX: usize = 1_024;
 
 /// A varied factor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Factor {
+pub struct FactorLevels {
     /// Name of the factor.
     pub name: String,
     /// Levels of the factor. The first is the reference for the others.
@@ -58,7 +58,7 @@ pub struct Contrast {
 ///
 /// No factors give no contrasts. Many contrasts are many comparisons, and must share the error rate. `None`
 /// for a factor with fewer than two levels, and above [`COMBINATIONS_MAX`].
-pub fn contrasts(factors: &[Factor]) -> Option<Vec<Contrast>> {
+pub fn contrasts(factors: &[FactorLevels]) -> Option<Vec<Contrast>> {
     let combinations = factors.iter().fold(1_usize, |all, factor| all.saturating_mul(factor.levels.len()));
     if combinations > COMBINATIONS_MAX || factors.iter().any(|factor| factor.levels.len() < 2) {
         return None;
@@ -74,7 +74,7 @@ pub fn contrasts(factors: &[Factor]) -> Option<Vec<Contrast>> {
     Some(all.map(|terms| contrast(factors, terms)).collect())
 }
 
-fn contrast(factors: &[Factor], terms: Vec<Term>) -> Contrast {
+fn contrast(factors: &[FactorLevels], terms: Vec<Term>) -> Contrast {
     let combinations: usize = factors.iter().map(|factor| factor.levels.len()).product();
     let sign = |cell: usize, term: &Term| match level_of(factors, cell, term.factor) {
         level if level == term.level => 1.0,
@@ -91,7 +91,7 @@ fn contrast(factors: &[Factor], terms: Vec<Term>) -> Contrast {
         }
     }
     let name = |term: &Term| {
-        let Factor { name, levels } = &factors[term.factor];
+        let FactorLevels { name, levels } = &factors[term.factor];
         format!("{name}: {} / {}", levels[term.level], levels[0])
     };
     let name = terms.iter().map(name).collect::<Vec<_>>().join(" × ");
@@ -99,7 +99,7 @@ fn contrast(factors: &[Factor], terms: Vec<Term>) -> Contrast {
 }
 
 /// Returns the level of a factor in a combination.
-fn level_of(factors: &[Factor], cell: usize, factor: usize) -> usize {
+fn level_of(factors: &[FactorLevels], cell: usize, factor: usize) -> usize {
     let faster: usize = factors[factor + 1..].iter().map(|later| later.levels.len()).product();
     cell / faster % factors[factor].levels.len()
 }

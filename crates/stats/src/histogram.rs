@@ -17,7 +17,7 @@ mod table;
 
 pub use bands::{Band, quantile_bands};
 use packed::{Packed, lowest};
-use table::{Table, both};
+use table::{HistogramLayout, both};
 
 /// Longest latency with its own cell: one hour, in nanoseconds. Longer ones count as "at least one hour".
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
@@ -58,20 +58,26 @@ impl Quantile {
 /// exceeds the observed value.
 #[derive(Clone, PartialEq)]
 pub struct Latencies {
-    exact: Table,
-    censored: Table,
+    exact: HistogramLayout,
+    censored: HistogramLayout,
 }
 
 impl Latencies {
     /// Creates an empty pair of histograms with all cells. Allocates, so that recording does not.
     pub fn new() -> Self {
-        Self { exact: Table::Open(Box::new(table())), censored: Table::Open(Box::new(table())) }
+        Self {
+            exact: HistogramLayout::Open(Box::new(table())),
+            censored: HistogramLayout::Open(Box::new(table())),
+        }
     }
 
     /// Creates an empty packed pair, for merging a few packed ones. The result stays packed, but each merge
     /// copies all cells so far, so use [`Latencies::new`] to merge many. Recording in it allocates.
     pub fn none() -> Self {
-        Self { exact: Table::Packed(Packed::default()), censored: Table::Packed(Packed::default()) }
+        Self {
+            exact: HistogramLayout::Packed(Packed::default()),
+            censored: HistogramLayout::Packed(Packed::default()),
+        }
     }
 
     /// Records a response that took `ns` nanoseconds. Does not allocate and takes a handful of instructions.
@@ -211,7 +217,7 @@ impl Latencies {
     /// Describes a string that is not base64, not a V2 histogram, damaged, or has a different layout.
     pub fn decode(hdr: &str, censored: &str) -> Result<Self, String> {
         let (exact, censored) = (encoding::from_text(hdr)?, encoding::from_text(censored)?);
-        Ok(Self { exact: Table::Packed(exact), censored: Table::Packed(censored) })
+        Ok(Self { exact: HistogramLayout::Packed(exact), censored: HistogramLayout::Packed(censored) })
     }
 }
 
@@ -273,7 +279,7 @@ fn nth(mut cells: impl Iterator<Item = (u32, u64)>, rank: u64) -> Option<u64> {
     })
 }
 
-fn sum_of_low_ends(table: &Table) -> f64 {
+fn sum_of_low_ends(table: &HistogramLayout) -> f64 {
     table.lowest_ends().map(|(cell, count)| cell as f64 * count as f64).sum()
 }
 

@@ -7,7 +7,7 @@ use crate::student::two_sided_p;
 
 /// An estimate that is 0 if there is no effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Effect {
+pub struct RegressionEffect {
     /// The estimate.
     pub value: f64,
     /// The estimate over its standard error.
@@ -19,7 +19,7 @@ pub struct Effect {
 /// Mean of independent values, with Student's test (1908) that it is 0, with n − 1 degrees of freedom.
 ///
 /// `None` below two values, without spread, or with a value that is not finite.
-pub fn mean_effect(values: &[f64]) -> Option<Effect> {
+pub fn mean_effect(values: &[f64]) -> Option<RegressionEffect> {
     if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
         return None;
     }
@@ -29,7 +29,7 @@ pub fn mean_effect(values: &[f64]) -> Option<Effect> {
     }
     let n = values.len() as f64;
     let t = value / (sd / n.sqrt());
-    Some(Effect { value, t, p: two_sided_p(t, n - 1.0) })
+    Some(RegressionEffect { value, t, p: two_sided_p(t, n - 1.0) })
 }
 
 /// Slope of the least-squares line through points (x, y), in units of y per unit of x.
@@ -57,7 +57,7 @@ pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
 ///
 /// `None` unless all rows have the same number of columns (at least two) and a degree of freedom is left.
 /// `None` also if the order never changes, without noise, or with a value that is not finite.
-pub fn place_effect(rows: &[Vec<(f64, f64)>]) -> Option<Effect> {
+pub fn place_effect(rows: &[Vec<(f64, f64)>]) -> Option<RegressionEffect> {
     let columns = rows.first()?.len();
     let freedom =
         ((rows.len() - 1) * columns.checked_sub(1)?).checked_sub(1).filter(|left| *left > 0)? as f64;
@@ -78,7 +78,7 @@ pub fn place_effect(rows: &[Vec<(f64, f64)>]) -> Option<Effect> {
     let noise = (rest / freedom / along).sqrt();
     let t = value / noise;
     // A tiny remainder of values that are explained completely is rounding error, too.
-    (t.is_finite() && rest > all * 1e-12).then(|| Effect { value, t, p: two_sided_p(t, freedom) })
+    (t.is_finite() && rest > all * 1e-12).then(|| RegressionEffect { value, t, p: two_sided_p(t, freedom) })
 }
 
 /// Values row by row, less the means of row and column.

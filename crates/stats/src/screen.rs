@@ -11,7 +11,7 @@
 //! ```
 
 use crate::student::{normal_z, two_sided, two_sided_t_of};
-use crate::{Measured, Resampling};
+use crate::{MeasuredPoint, Resampling};
 
 /// The first row of each design. The other rows are its rotations, and a last row in which all settings are
 /// off.
@@ -23,27 +23,27 @@ pub const SETTINGS_MAX: usize = 22;
 const ROWS_MAX: usize = 12;
 
 /// The rows of one block: for each row, which settings are on.
-pub type Rows = Vec<Vec<bool>>;
+pub type SettingRows = Vec<Vec<bool>>;
 
 /// Draws designs for the given number of settings from a seed: the rows of each block. The mirror images of a
 /// block form a separate block.
 ///
 /// Uses the smallest design with a column for each setting. A design of more than twelve rows is split by an
 /// unused column. `None` for no setting and for more than [`SETTINGS_MAX`].
-pub fn designs(settings: usize, seed: u64) -> Option<Vec<Rows>> {
+pub fn designs(settings: usize, seed: u64) -> Option<Vec<SettingRows>> {
     let fits = |first: &&&str| first.len() >= settings + usize::from(first.len() >= ROWS_MAX);
     let first = FIRST_ROWS.iter().find(fits).filter(|_| settings > 0)?;
     let first: Vec<bool> = first.bytes().map(|sign| sign == b'+').collect();
     let columns = first.len();
     let turned = (0..columns).map(|by| (0..columns).map(|at| first[(at + by) % columns]).collect());
-    let all: Rows = turned.chain([vec![false; columns]]).collect();
+    let all: SettingRows = turned.chain([vec![false; columns]]).collect();
     let mut draws = Resampling { seed, resamples: crate::RESAMPLES_MIN }.draws(*b"screens ")?;
     let mut order: Vec<usize> = (0..columns).collect();
     draws.shuffle(&mut order);
     let mut signs = vec![1.0; columns];
     draws.signs(&mut signs);
     let row = |row: &Vec<bool>| (0..settings).map(|of| row[order[of]] == (signs[of] > 0.0)).collect();
-    let (on, off): (Rows, Rows) = all.into_iter().partition(|row| row[order[columns - 1]]);
+    let (on, off): (SettingRows, SettingRows) = all.into_iter().partition(|row| row[order[columns - 1]]);
     Some(match on.len() + off.len() > ROWS_MAX {
         true => [on, off].iter().map(|rows| rows.iter().map(row).collect()).collect(),
         false => vec![on.iter().chain(&off).map(row).collect()],
@@ -64,7 +64,7 @@ pub struct Mirrored {
 pub struct Screened {
     /// Average effect of each setting over the others, as the logarithm of on over off. `None` if it never
     /// varied.
-    pub effects: Vec<Option<Measured>>,
+    pub effects: Vec<Option<MeasuredPoint>>,
     /// Degrees of freedom of the standard errors.
     pub freedom: f64,
 }
@@ -80,7 +80,7 @@ pub fn screened(blocks: &[Vec<Mirrored>]) -> Option<Screened> {
         let signs: Vec<f64> = varied.iter().map(|of| sign(row, *of)).collect();
         (signs, (row.logs[0] - row.logs[1]) / 2.0)
     };
-    let fit = Fit::of(blocks.iter().map(|block| block.iter().map(line).collect()).collect())?;
+    let fit = LeastSquares::of(blocks.iter().map(|block| block.iter().map(line).collect()).collect())?;
     let mut effects = vec![None; settings];
     for (place, of) in varied.iter().enumerate() {
         effects[*of] = Some(fit.effect(place));
@@ -92,7 +92,7 @@ pub fn screened(blocks: &[Vec<Mirrored>]) -> Option<Screened> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interactions {
     /// Each pair, with the logarithm by which both on, or both off, exceeds only one of them on.
-    pub pairs: Vec<([usize; 2], Measured)>,
+    pub pairs: Vec<([usize; 2], MeasuredPoint)>,
     /// Degrees of freedom of the standard errors.
     pub freedom: f64,
 }
@@ -107,13 +107,13 @@ pub fn interactions(blocks: &[Vec<Mirrored>], members: &[usize]) -> Option<Inter
         let signs = pairs.iter().map(|pair| sign(row, pair[0]) * sign(row, pair[1])).collect();
         (signs, f64::midpoint(row.logs[0], row.logs[1]))
     };
-    let fit = Fit::of(blocks.iter().map(|block| block.iter().map(line).collect()).collect())?;
+    let fit = LeastSquares::of(blocks.iter().map(|block| block.iter().map(line).collect()).collect())?;
     let found = pairs.iter().enumerate().map(|(place, pair)| (*pair, fit.effect(place)));
     Some(Interactions { pairs: found.collect(), freedom: fit.freedom })
 }
 
 /// Least squares fit with a separate mean for each block.
-struct Fit {
+struct LeastSquares {
     values: Vec<f64>,
     /// Inverse of the normal matrix.
     inverse: Vec<Vec<f64>>,
@@ -121,12 +121,12 @@ struct Fit {
     freedom: f64,
 }
 
-type Lines = Vec<(Vec<f64>, f64)>;
+type WeightedRows = Vec<(Vec<f64>, f64)>;
 
-impl Fit {
-    fn of(blocks: Vec<Lines>) -> Option<Fit> {
+impl LeastSquares {
+    fn of(blocks: Vec<WeightedRows>) -> Option<LeastSquares> {
         let unknowns = blocks.iter().flatten().next()?.0.len();
-        let lines: Lines = blocks.iter().flat_map(|block| centred(block, unknowns)).collect();
+        let lines: WeightedRows = blocks.iter().flat_map(|block| centred(block, unknowns)).collect();
         let freedom = lines.len() as f64 - blocks.len() as f64 - unknowns as f64;
         let dot = |one: usize, other: usize| lines.iter().map(|(x, _)| x[one] * x[other]).sum::<f64>();
         let normal = (0..unknowns).map(|row| (0..unknowns).map(|column| dot(row, column)).collect());
@@ -138,17 +138,22 @@ impl Fit {
             |(x, y): &(Vec<f64>, f64)| y - x.iter().zip(&values).map(|(x, value)| x * value).sum::<f64>();
         let squares: f64 = lines.iter().map(|line| rest(line).powi(2)).sum();
         let variance = squares / freedom;
-        (freedom >= 1.0 && variance.is_finite()).then_some(Fit { values, inverse, variance, freedom })
+        (freedom >= 1.0 && variance.is_finite()).then_some(LeastSquares {
+            values,
+            inverse,
+            variance,
+            freedom,
+        })
     }
 
-    fn effect(&self, place: usize) -> Measured {
+    fn effect(&self, place: usize) -> MeasuredPoint {
         let standard_error = (self.variance * self.inverse[place][place]).sqrt();
-        Measured { value: self.values[place], standard_error }
+        MeasuredPoint { value: self.values[place], standard_error }
     }
 }
 
 /// Subtracts the block mean from the lines of a block.
-fn centred(block: &Lines, unknowns: usize) -> Lines {
+fn centred(block: &WeightedRows, unknowns: usize) -> WeightedRows {
     let n = block.len() as f64;
     let mean = |of: usize| block.iter().map(|(x, _)| x[of]).sum::<f64>() / n;
     let means: Vec<f64> = (0..unknowns).map(mean).collect();

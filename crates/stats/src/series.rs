@@ -19,7 +19,7 @@ pub const STEP_SIDE_MIN: usize = 3;
 
 /// A rising or falling tendency.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Trend {
+pub struct SeriesTrend {
     /// Rising pairs minus falling pairs, of n (n − 1)/2.
     pub s: i64,
     /// Two-sided p-value of the Mann-Kendall test.
@@ -30,7 +30,7 @@ pub struct Trend {
 
 /// A shift of a series at one position.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
+pub struct LevelShift {
     /// Number of values before the step.
     pub after: usize,
     /// Mean after minus mean before.
@@ -45,7 +45,7 @@ pub struct Step {
 /// factor in the tails for few values. With ties the p-value errs on the safe side. A single outlier has
 /// little effect on p-value and slope. `None` below three values, above [`SERIES_MAX`], or with a value that
 /// is not finite.
-pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
+pub fn mann_kendall(values: &[f64]) -> Option<SeriesTrend> {
     let n = values.len();
     if !(3..=SERIES_MAX).contains(&n) || values.iter().any(|value| !value.is_finite()) {
         return None;
@@ -59,7 +59,7 @@ pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     // without them. The next smaller |S| is then used.
     let fewer = (all - s.unsigned_abs() as usize).div_ceil(2);
     let p = if s == 0 { 1.0 } else { (2.0 * inversions_at_most(n, fewer)).min(1.0) };
-    Some(Trend { s, p, slope })
+    Some(SeriesTrend { s, p, slope })
 }
 
 fn sign(difference: f64) -> i64 {
@@ -92,7 +92,7 @@ fn inversions_at_most(n: usize, most: usize) -> f64 {
 /// Its p-value is that of t with n − 2 degrees of freedom times the number of splits, at most 1 (Bonferroni).
 /// Worsley 1982 shows that this is close if the p-value is small. `None` unless both sides can have
 /// [`STEP_SIDE_MIN`] values, above [`SERIES_MAX`], without spread, or with a value that is not finite.
-pub fn step(values: &[f64]) -> Option<Step> {
+pub fn step(values: &[f64]) -> Option<LevelShift> {
     let n = values.len();
     let finite = values.iter().all(|value| value.is_finite());
     if !(2 * STEP_SIDE_MIN..=SERIES_MAX).contains(&n) || !finite {
@@ -106,7 +106,7 @@ pub fn step(values: &[f64]) -> Option<Step> {
     let places = (n - 2 * STEP_SIDE_MIN + 1) as f64;
     let at = |after: usize| (after, difference_and_t(&values[..after], &values[after..]));
     let (after, (difference, t)) = splits.map(at).max_by(|one, other| one.1.1.total_cmp(&other.1.1))?;
-    Some(Step { after, difference, p: (places * two_sided_p(t, (n - 2) as f64)).min(1.0) })
+    Some(LevelShift { after, difference, p: (places * two_sided_p(t, (n - 2) as f64)).min(1.0) })
 }
 
 /// Mean of the second minus mean of the first, and Student's |t| with a common variance. Infinite if neither

@@ -3,9 +3,9 @@
 
 use proc_macro2::{Delimiter, Group, LineColumn, TokenStream, TokenTree};
 
-use super::code::Code;
+use super::code::ParsedCode;
 use super::tree::File;
-use super::{Finding, Tree};
+use super::{SourceTree, TidyFinding};
 
 /// A call that is forbidden except where `allowed`.
 struct Ban {
@@ -56,11 +56,11 @@ const TEMPORARY: Ban = Ban {
     remedy: "make it with machine::temporary_folder: that of tempfile can be read by all users",
 };
 
-pub fn find(tree: &Tree) -> Vec<Finding> {
+pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
     tree.files().iter().filter_map(|file| Some(banned_calls(file, file.parsed()?))).flatten().collect()
 }
 
-fn banned_calls(file: &File, code: &Code) -> Vec<Finding> {
+fn banned_calls(file: &File, code: &ParsedCode) -> Vec<TidyFinding> {
     let mut calls = Vec::new();
     collect(code.tokens.clone(), &mut calls);
     let is_allowed = |ban: &Ban, place: LineColumn| {

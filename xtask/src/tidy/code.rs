@@ -8,10 +8,10 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, ImplItem, Item, Meta, Signature, Token, TraitItem};
 
 use super::tree::File;
-use super::{Finding, Tree};
+use super::{SourceTree, TidyFinding};
 
 /// The parts of a Rust file that rules use.
-pub struct Code {
+pub struct ParsedCode {
     pub tokens: TokenStream,
     pub functions: Vec<Function>,
     /// Names of modules declared as `#[cfg(test)] mod name;`, whose code is in separate files.
@@ -28,7 +28,7 @@ pub struct Function {
     end: LineColumn,
 }
 
-impl Code {
+impl ParsedCode {
     pub fn parse(text: &str) -> syn::Result<Self> {
         let syntax = syn::parse_file(text)?;
         let (functions, test_modules, test_spans) = (Vec::new(), Vec::new(), Vec::new());
@@ -91,7 +91,7 @@ fn collect_starts(tokens: TokenStream, starts: &mut Vec<LineColumn>) {
     }
 }
 
-impl<'ast> Visit<'ast> for Code {
+impl<'ast> Visit<'ast> for ParsedCode {
     fn visit_item(&mut self, item: &'ast Item) {
         if is_for_tests(attributes_of(item)) {
             self.mark_test(item.span());
@@ -171,7 +171,7 @@ fn attributes_of(item: &Item) -> &[Attribute] {
 }
 
 /// Rule: a Rust file parses. The other rules cannot check a file that does not.
-pub fn find(tree: &Tree) -> Vec<Finding> {
+pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
     let unparsed = |file: &File| {
         let error = file.code.as_ref()?.as_ref().err()?;
         Some(file.finding(error.span().start().line, format!("not Rust: {error}"), "see cargo check"))

@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::tree::File;
-use super::{Finding, Tree};
+use super::{SourceTree, TidyFinding};
 
 /// Each crate, and the crates that its code may use. Its tests may use others, unless that forms a cycle.
 const MAY_USE: [(&str, &[&str]); 14] = [
@@ -47,7 +47,7 @@ struct Crate<'t> {
     tests_use: Vec<(String, usize)>,
 }
 
-pub fn find(tree: &Tree) -> Vec<Finding> {
+pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     let ours = workspace_crates(tree);
     let crates: Vec<Crate> =
@@ -67,7 +67,7 @@ pub fn find(tree: &Tree) -> Vec<Finding> {
 }
 
 impl Crate<'_> {
-    fn against(&self, allowed: &[&str]) -> Vec<Finding> {
+    fn against(&self, allowed: &[&str]) -> Vec<TidyFinding> {
         let forbidden = self.uses.iter().filter(|(used, _)| !allowed.contains(&used.as_str()));
         let remedy = "move the code to where it may be used, or change the picture for all to see";
         let what = |used| format!("{} may not use {used}", self.folder);
@@ -75,7 +75,7 @@ impl Crate<'_> {
     }
 
     /// Finds dependencies of its tests that lead back to this crate.
-    fn rings(&self, edges: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<Finding> {
+    fn rings(&self, edges: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<TidyFinding> {
         let ring = self.tests_use.iter().filter(|(used, _)| reaches(used, self.folder, edges));
         let what = |used| format!("tests of {} use {used}, which comes back to {0}", self.folder);
         let remedy = "move the test to the crate that uses both";
@@ -104,7 +104,7 @@ fn reaches(from: &str, goal: &str, edges: &BTreeMap<&str, BTreeSet<&str>>) -> bo
 }
 
 /// Maps dependency names in manifests to workspace crates: `[workspace.dependencies]` with a path.
-fn workspace_crates(tree: &Tree) -> BTreeMap<String, String> {
+fn workspace_crates(tree: &SourceTree) -> BTreeMap<String, String> {
     let root = tree.file("Cargo.toml").and_then(|file| DeTable::parse(&file.text).ok());
     let Some(root) = root else { return BTreeMap::new() };
     let dependencies =
@@ -122,7 +122,7 @@ fn folder_of(dependency: &Spanned<DeValue>) -> Option<String> {
 fn read_crate<'t>(
     manifest: &'t File,
     ours: &BTreeMap<String, String>,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<TidyFinding>,
 ) -> Option<Crate<'t>> {
     let folder = manifest.path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
     let mut one = Crate { folder, manifest, uses: Vec::new(), tests_use: Vec::new() };

@@ -3,9 +3,9 @@
 
 use proc_macro2::{Delimiter, Group, LineColumn, TokenStream, TokenTree};
 
-use super::code::Code;
+use super::code::ParsedCode;
 use super::tree::File;
-use super::{Finding, Tree};
+use super::{SourceTree, TidyFinding};
 
 /// The module that formats figures.
 const OWNER: &str = "crates/model/src/quantity";
@@ -19,7 +19,7 @@ const NOT_FOR_READERS: [&str; 5] = [
 ];
 const REMEDY: &str = "write it with model::quantity (many, decimal, share, change, …)";
 
-pub fn find(tree: &Tree) -> Vec<Finding> {
+pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
     let judged = |file: &&File| is_judged(&file.path) && !file.is_test;
     tree.files()
         .iter()
@@ -35,7 +35,7 @@ fn is_judged(path: &str) -> bool {
     is_source && !path.starts_with(OWNER) && !NOT_FOR_READERS.contains(&path)
 }
 
-fn figures(file: &File, code: &Code) -> Vec<Finding> {
+fn figures(file: &File, code: &ParsedCode) -> Vec<TidyFinding> {
     let mut found = Vec::new();
     collect(code.tokens.clone(), &mut found);
     found.retain(|(_, place)| !code.is_test_at(*place));

@@ -4,14 +4,14 @@
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
 use super::tree::File;
-use super::{Finding, Tree};
+use super::{SourceTree, TidyFinding};
 
-pub fn find(tree: &Tree) -> Vec<Finding> {
+pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
     let pages = tree.files().iter().filter(|file| file.extension() == Some("md") && !file.is_below("vendor"));
     pages.flat_map(|page| broken_links(tree, page)).collect()
 }
 
-fn broken_links(tree: &Tree, page: &File) -> Vec<Finding> {
+fn broken_links(tree: &SourceTree, page: &File) -> Vec<TidyFinding> {
     let broken = links_of(&page.text).into_iter().filter(|(link, _)| is_broken(tree, page, link));
     let remedy = "mend the link, or write the page";
     broken.map(|(link, at)| page.finding_at(at, format!("`{link}` leads nowhere"), remedy)).collect()
@@ -41,7 +41,7 @@ fn html_links(html: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a link should lead into the tree and does not.
-fn is_broken(tree: &Tree, page: &File, link: &str) -> bool {
+fn is_broken(tree: &SourceTree, page: &File, link: &str) -> bool {
     let path = link.split(['#', '?']).next().unwrap_or(link);
     let other_site = path.contains("://") || path.starts_with("mailto:") || path.starts_with("//");
     let within_page = path.is_empty();

@@ -2,16 +2,16 @@
 //! so that they work on every machine. Funding addresses are ignored, because nothing is fetched from them.
 
 use super::tree::File;
-use super::{Finding, Tree};
+use super::{SourceTree, TidyFinding};
 
 const CARGO_INDEX_LINE: &str = "source = \"registry+https://github.com/rust-lang/crates.io-index\"";
 const NPM_FUNDING: [&str; 2] = ["\"url\": ", "\"funding\": "];
 
-pub fn find(tree: &Tree) -> Vec<Finding> {
+pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
     tree.files().iter().flat_map(foreign_hosts).collect()
 }
 
-fn foreign_hosts(file: &File) -> Vec<Finding> {
+fn foreign_hosts(file: &File) -> Vec<TidyFinding> {
     let is_public: fn(&str) -> bool = match file.name() {
         "Cargo.lock" => |line| line == CARGO_INDEX_LINE,
         "package-lock.json" => |line| line.starts_with(NPM_FUNDING[0]) || line.starts_with(NPM_FUNDING[1]),

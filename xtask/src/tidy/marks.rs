@@ -1,18 +1,18 @@
 //! Rule: no to-do marks in the tree. Open work is done or filed. Checks all text files, including comments.
 
 use super::tree::File;
-use super::{Finding, Tree};
+use super::{SourceTree, TidyFinding};
 
 // Split, so that this file does not violate the rule.
 const MARKS: [&str; 2] = [concat!("TO", "DO"), concat!("FIX", "ME")];
 const LOCK_FILES: [&str; 2] = ["Cargo.lock", "package-lock.json"];
 
-pub fn find(tree: &Tree) -> Vec<Finding> {
+pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
     let is_ours = |file: &&File| !file.is_below("vendor") && !LOCK_FILES.contains(&file.name());
     tree.files().iter().filter(is_ours).flat_map(marks).collect()
 }
 
-fn marks(file: &File) -> Vec<Finding> {
+fn marks(file: &File) -> Vec<TidyFinding> {
     let remedy = "do it now, or write down elsewhere that it is not done";
     let found = (1..).zip(file.text.lines()).filter_map(|(number, line)| {
         let mark = MARKS.iter().find(|mark| has_word(line, mark))?;

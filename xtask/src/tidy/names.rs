@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Finding, Tree};
+use super::{SourceTree, TidyFinding};
 
 const BANNED: [&str; 5] = ["utils", "common", "helpers", "misc", "imp"];
 
-pub fn find(tree: &Tree) -> Vec<Finding> {
+pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
     // A banned folder is reported once, at its first file.
     let mut by_entry = BTreeMap::new();
     for file in tree.files() {

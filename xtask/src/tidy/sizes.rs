@@ -2,9 +2,9 @@
 //! other languages in lines. Tests, generated files (`@generated` in the first lines) and vendored ones may be longer; it must not count
 //! what nobody reads as code, such as data.
 
-use super::code::{Code, Function};
+use super::code::{Function, ParsedCode};
 use super::tree::File;
-use super::{Finding, Tree};
+use super::{SourceTree, TidyFinding};
 
 const FILE_TOKENS_MAX: usize = 7000;
 const FUNCTION_TOKENS_MAX: usize = 920;
@@ -13,7 +13,7 @@ const GENERATED_WITHIN_LINES: usize = 5;
 const SOURCE_EXTENSIONS: [&str; 8] = ["js", "cjs", "mjs", "ts", "css", "pug", "py", "sh"];
 const REMEDY: &str = "divide it by what it does; long tests go to a sibling tests.rs";
 
-pub fn find(tree: &Tree) -> Vec<Finding> {
+pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
     let judged = tree.files().iter().filter(|file| !is_exempt(file));
     let findings = |file: &File| match file.parsed() {
         Some(code) => large_code(file, code),
@@ -27,14 +27,14 @@ fn is_exempt(file: &File) -> bool {
     file.is_test || generated || file.is_below("vendor")
 }
 
-fn long_file(file: &File) -> Option<Finding> {
+fn long_file(file: &File) -> Option<TidyFinding> {
     let is_source = file.extension().is_some_and(|extension| SOURCE_EXTENSIONS.contains(&extension));
     let lines = file.text.lines().count();
     let what = format!("{lines} lines, at most {FILE_LINES_MAX}");
     (is_source && lines > FILE_LINES_MAX).then(|| file.finding(FILE_LINES_MAX + 1, what, REMEDY))
 }
 
-fn large_code(file: &File, code: &Code) -> Vec<Finding> {
+fn large_code(file: &File, code: &ParsedCode) -> Vec<TidyFinding> {
     let whole = code.size();
     let what = format!("{whole} tokens, at most {FILE_TOKENS_MAX}");
     let large = (whole > FILE_TOKENS_MAX).then(|| file.finding(1, what, REMEDY));

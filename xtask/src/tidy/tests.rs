@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use super::{Tree, violations};
+use super::{SourceTree, violations};
 
 const ROOT: &str = r#"[workspace.dependencies]
 plan = { package = "x-plan", path = "crates/plan" }
@@ -20,7 +20,7 @@ fn tidy(files: &[(&str, &str)]) -> Vec<String> {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    violations(&Tree::read(folder.path()).unwrap())
+    violations(&SourceTree::read(folder.path()).unwrap())
 }
 
 /// Asserts that there is exactly one violation for each of the prefixes, in order.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::{fs, io};
 
-use super::Finding;
-use super::code::Code;
+use super::TidyFinding;
+use super::code::ParsedCode;
 
 /// Folders at any depth that contain nothing written here.
 const FOREIGN_FOLDERS: [&str; 2] = [".git", "node_modules"];
@@ -16,7 +16,7 @@ const OUTPUT_FOLDERS: [&str; 7] =
     ["target", "records", "web/dist", "fuzz/target", "fuzz/seeds", "fuzz/corpus", "fuzz/artifacts"];
 
 /// All files of the repository, by path.
-pub struct Tree {
+pub struct SourceTree {
     files: Vec<File>,
 }
 
@@ -25,25 +25,25 @@ pub struct File {
     pub path: String,
     pub text: String,
     /// The parsed code of a `.rs` file.
-    pub code: Option<syn::Result<Code>>,
+    pub code: Option<syn::Result<ParsedCode>>,
     /// Whether the file is test-only, by its path or because it is declared as `#[cfg(test)] mod`.
     pub is_test: bool,
 }
 
 impl File {
     fn new(path: String, text: String) -> Self {
-        let code = path.ends_with(".rs").then(|| Code::parse(&text));
+        let code = path.ends_with(".rs").then(|| ParsedCode::parse(&text));
         let is_test = is_test_path(&path);
         Self { path, text, code, is_test }
     }
 
     /// Creates a finding for this line.
-    pub fn finding(&self, line: usize, what: String, remedy: &'static str) -> Finding {
-        Finding { path: self.path.clone(), line, what, remedy }
+    pub fn finding(&self, line: usize, what: String, remedy: &'static str) -> TidyFinding {
+        TidyFinding { path: self.path.clone(), line, what, remedy }
     }
 
     /// Creates a finding for the line at this byte offset.
-    pub fn finding_at(&self, offset: usize, what: String, remedy: &'static str) -> Finding {
+    pub fn finding_at(&self, offset: usize, what: String, remedy: &'static str) -> TidyFinding {
         self.finding(self.text[..offset].matches('\n').count() + 1, what, remedy)
     }
 
@@ -63,12 +63,12 @@ impl File {
     }
 
     /// The parsed code, if this is a Rust file that parses.
-    pub fn parsed(&self) -> Option<&Code> {
+    pub fn parsed(&self) -> Option<&ParsedCode> {
         self.code.as_ref().and_then(|code| code.as_ref().ok())
     }
 }
 
-impl Tree {
+impl SourceTree {
     /// Reads all files below `root` except version control, installed packages and output.
     pub fn read(root: &Path) -> io::Result<Self> {
         let mut files = Vec::new();

@@ -2,7 +2,8 @@
 
 use model::Metric;
 use proofload_analysis::tune::{
-    Figures, Keep, Known, Level, Outcome, Row, Setting, Spec, State, Step, Tuning,
+    EffectEstimate, Keep, LevelRow, RowFigures, Setting, SettingLevel, SettingState, StepOutcome, TuneSpec,
+    TuneStep, Tuning,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -47,13 +48,13 @@ pub struct Came {
 
 impl World {
     /// Effect of a row, as a logarithm.
-    pub fn log(&self, row: &Row) -> f64 {
+    pub fn log(&self, row: &LevelRow) -> f64 {
         let on = |of: usize| row.get(of).is_some_and(|level| *level > 0);
         let main: f64 = self.effects.iter().enumerate().filter(|(of, _)| on(*of)).map(|(_, log)| log).sum();
         main + if on(0) && on(1) { self.synergy } else { 0.0 }
     }
 
-    fn tail_log(&self, row: &Row) -> f64 {
+    fn tail_log(&self, row: &LevelRow) -> f64 {
         self.tails.iter().zip(row).filter(|(_, level)| **level > 0).map(|(log, _)| log).sum()
     }
 
@@ -74,10 +75,10 @@ impl World {
     /// Runs a tuning.
     pub fn tuned(&self, seed: u64) -> Came {
         let setting = |of: usize| {
-            let level = Level { name: format!("s{of}"), changes: Vec::new() };
+            let level = SettingLevel { name: format!("s{of}"), changes: Vec::new() };
             Setting { name: format!("s{of}"), levels: vec![level], ..Setting::default() }
         };
-        let spec = Spec {
+        let spec = TuneSpec {
             settings: (0..self.effects.len()).map(setting).collect(),
             metric: Metric::Throughput,
             margin: MARGIN,
@@ -96,8 +97,9 @@ impl World {
         if let Some(Some(confirmation)) = &tuning.confirmed {
             came.confirmed = confirmation.first().map(|(_, known)| [known.ratio, known.low, known.high]);
         }
-        let is_set =
-            |of: &usize| tuning.holds() && tuning.chosen[*of] > 0 && tuning.states[*of] == State::Better;
+        let is_set = |of: &usize| {
+            tuning.holds() && tuning.chosen[*of] > 0 && tuning.states[*of] == SettingState::Better
+        };
         came.set = (0..self.effects.len()).filter(is_set).collect();
         came
     }
@@ -129,28 +131,28 @@ impl World {
         came
     }
 
-    fn outcome(&self, step: &Step, seconds: f64, random: &mut Pcg64) -> Outcome {
+    fn outcome(&self, step: &TuneStep, seconds: f64, random: &mut Pcg64) -> StepOutcome {
         // Equal variants would be rejected.
         assert!((1..step.rows.len()).all(|at| !step.rows[..at].contains(&step.rows[at])), "{step:?}");
-        let truth = |row: &Row| match step.rate_per_s {
+        let truth = |row: &LevelRow| match step.rate_per_s {
             Some(_) => (Metric::P99, self.tail_log(row), TAIL_SD),
             None => (Metric::Throughput, self.log(row), self.sd),
         };
         if !step.confirms() {
             let drift = 0.05 * normal(random);
-            let figures = |row: &Row| {
+            let figures = |row: &LevelRow| {
                 let (metric, log, sd) = truth(row);
                 let value = 1000.0 * (log + drift + sd * normal(random)).exp();
-                Some(Figures { values: [(metric, value)].into(), per_core: false })
+                Some(RowFigures { values: [(metric, value)].into(), per_core: false })
             };
-            return Outcome::Measured(step.rows.iter().map(figures).collect(), seconds);
+            return StepOutcome::Measured(step.rows.iter().map(figures).collect(), seconds);
         }
         let (metric, truth, sd) = truth(&step.rows[1]);
         let ratio = |_| truth + sd * (normal(random) - normal(random));
         let ratios: Vec<f64> = (0..step.blocks).map(ratio).collect();
         let t = stats::plain_t(step.blocks, 0.95).expect("blocks enough");
         let stats::Estimate { ratio, low, high, .. } = stats::Estimate::of(&ratios, t).expect("spread");
-        Outcome::Confirmed(Some(vec![(metric, Known { ratio, low, high })]))
+        StepOutcome::Confirmed(Some(vec![(metric, EffectEstimate { ratio, low, high })]))
     }
 }
 

@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 
 use model::RequestOutcome;
-use plan::{Design, Figure, Limit};
+use plan::{Design, Limit, LimitFigure};
 use record::{Record, Slice, SliceKind, Trial};
 use stats::capacity::{
-    Failures, Reading, capacities, capacities_by_failures, expected_power, expected_slope, placed, slope,
+    CrossingReading, WindowFailures, capacities, capacities_by_failures, expected_power, expected_slope,
+    placed, slope,
 };
 
 use crate::only_if;
@@ -34,7 +35,7 @@ const SHARE_LEAST: f64 = 0.5;
 
 /// One limit of `design.slo`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Clause {
+pub(super) struct LimitClause {
     /// The limit as written.
     pub limit: Limit,
     /// Quantile of the time to a successful response.
@@ -45,15 +46,15 @@ pub(super) struct Clause {
 }
 
 /// All limits of a plan that measures capacity.
-pub(super) fn clauses(design: &Design) -> Vec<Clause> {
+pub(super) fn clauses(design: &Design) -> Vec<LimitClause> {
     let time_s = |limit: &Limit| match limit.figure {
-        Figure::Metric(metric) => metric.quantile().map(|q| (q, limit.bound.value() / 1e6)),
-        Figure::Failed => None,
+        LimitFigure::Metric(metric) => metric.quantile().map(|q| (q, limit.bound.value() / 1e6)),
+        LimitFigure::Failed => None,
     };
     let least_s = design.slo.iter().filter_map(time_s).map(|(_, limit_s)| limit_s).reduce(f64::min);
     let clause = |limit: &Limit| match time_s(limit) {
-        Some((q, limit_s)) => Clause { limit: *limit, q, limit_s },
-        None => Clause { limit: *limit, q: 1.0 - limit.bound.value(), limit_s: least_s.unwrap_or(1.0) },
+        Some((q, limit_s)) => LimitClause { limit: *limit, q, limit_s },
+        None => LimitClause { limit: *limit, q: 1.0 - limit.bound.value(), limit_s: least_s.unwrap_or(1.0) },
     };
     design.slo.iter().map(clause).collect()
 }
@@ -63,9 +64,9 @@ pub fn limit_s(design: &Design) -> f64 {
     clauses(design).iter().map(|clause| clause.limit_s).fold(0.0, f64::max)
 }
 
-impl Clause {
+impl LimitClause {
     fn is_of_failures(&self) -> bool {
-        self.limit.figure == Figure::Failed
+        self.limit.figure == LimitFigure::Failed
     }
 
     /// L / p over these slices. The limit is kept if it is above 1. `None` without requests.
@@ -93,19 +94,22 @@ impl Clause {
         Some(-(quantile_s(slices, self.q)? / self.limit_s).ln())
     }
 
-    fn reading(&self, window: &[&Slice]) -> Option<Reading> {
+    fn reading(&self, window: &[&Slice]) -> Option<CrossingReading> {
         let whole = self.headroom(window)?;
         let (first, second) = window.split_at(window.len() / 2);
-        Some(Reading { whole, halves: [first, second].map(|half| self.headroom(half).unwrap_or(whole)) })
+        Some(CrossingReading {
+            whole,
+            halves: [first, second].map(|half| self.headroom(half).unwrap_or(whole)),
+        })
     }
 
     /// The logarithms of capacities.
-    fn capacities(&self, windows: &[Window<'_>], slope: f64) -> Vec<f64> {
+    fn capacities(&self, windows: &[SearchWindow<'_>], slope: f64) -> Vec<f64> {
         if self.is_of_failures() {
-            let failures: Vec<Failures> = windows.iter().map(|window| window.failures).collect();
+            let failures: Vec<WindowFailures> = windows.iter().map(|window| window.failures).collect();
             return capacities_by_failures(&failures, slope);
         }
-        let reading = |window: &Window<'_>| Some((window.rate, self.reading(&window.slices)?));
+        let reading = |window: &SearchWindow<'_>| Some((window.rate, self.reading(&window.slices)?));
         capacities(&windows.iter().filter_map(reading).collect::<Vec<_>>(), slope)
     }
 
@@ -179,8 +183,8 @@ fn pilot(record: &Record, variant: usize) -> Option<&Trial> {
 
 /// The limit that a variant meets first, and each block's capacity by it.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
-    pub clause: Clause,
+pub(super) struct CapacityFound {
+    pub clause: LimitClause,
     pub slope: f64,
     /// Logarithm of each block's capacity, by block number.
     pub logs: BTreeMap<u32, f64>,
@@ -191,22 +195,22 @@ pub(super) struct Found {
     pub is_silent: bool,
 }
 
-impl Found {
+impl CapacityFound {
     fn mean(&self) -> f64 {
         mean(self.logs.values().copied()).unwrap_or(f64::INFINITY)
     }
 
-    pub(super) fn of(record: &Record, variant: usize) -> Option<Found> {
+    pub(super) fn of(record: &Record, variant: usize) -> Option<CapacityFound> {
         let all = clauses(&record.header.plan.design).into_iter();
-        let found = all.filter_map(|clause| Found::by(clause, record, variant));
+        let found = all.filter_map(|clause| CapacityFound::by(clause, record, variant));
         found.min_by(|one, other| {
             one.is_silent.cmp(&other.is_silent).then_with(|| one.mean().total_cmp(&other.mean()))
         })
     }
 
-    fn by(clause: Clause, record: &Record, variant: usize) -> Option<Found> {
-        let windows: Vec<Window<'_>> =
-            complete(record, variant).filter_map(|trial| Window::of(&clause, trial)).collect();
+    fn by(clause: LimitClause, record: &Record, variant: usize) -> Option<CapacityFound> {
+        let windows: Vec<SearchWindow<'_>> =
+            complete(record, variant).filter_map(|trial| SearchWindow::of(&clause, trial)).collect();
         let lower: Vec<(f64, &Slice)> = windows.iter().flat_map(|window| &window.lower).copied().collect();
         let mut logs: Vec<f64> = windows.iter().map(|window| window.rate.ln()).collect();
         let is_silent = clause.is_of_failures() && windows.iter().all(|window| window.failures.failed == 0.0);
@@ -219,9 +223,10 @@ impl Found {
                 logs = clause.capacities(&windows, slope);
             }
         }
-        let length_s =
-            |window: &Window<'_>| window.slices.iter().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
-        Some(Found {
+        let length_s = |window: &SearchWindow<'_>| {
+            window.slices.iter().map(|slice| slice.counts.window_ns as f64 / 1e9).sum()
+        };
+        Some(CapacityFound {
             clause,
             slope,
             logs: windows.iter().map(|window| window.number).zip(logs).collect(),
@@ -232,29 +237,29 @@ impl Found {
 }
 
 /// The window of a trial near the crossing, if it has requests.
-struct Window<'a> {
+struct SearchWindow<'a> {
     number: u32,
     rate: f64,
     slices: Vec<&'a Slice>,
-    failures: Failures,
+    failures: WindowFailures,
     /// The windows next to it, with their rates.
     lower: Vec<(f64, &'a Slice)>,
 }
 
-impl<'a> Window<'a> {
-    fn of(clause: &Clause, trial: &'a Trial) -> Option<Window<'a>> {
+impl<'a> SearchWindow<'a> {
+    fn of(clause: &LimitClause, trial: &'a Trial) -> Option<SearchWindow<'a>> {
         let slices: Vec<&Slice> = trial.measured().collect();
         clause.headroom(&slices)?;
         let rate = rate(slices.first()?)?;
         let RequestOutcome { due, failed } = outcome(&slices);
-        let failures = Failures {
+        let failures = WindowFailures {
             rate,
             at_limit: at_limit_per_s(trial).unwrap_or(rate),
             failed: failed as f64,
             allowed: (1.0 - clause.q) * due as f64,
         };
         let lower = probes(trial).filter_map(|slice| Some((self::rate(slice)?, slice))).collect();
-        Some(Window { number: trial.started.block, rate, slices, failures, lower })
+        Some(SearchWindow { number: trial.started.block, rate, slices, failures, lower })
     }
 }
 
@@ -262,14 +267,19 @@ impl<'a> Window<'a> {
 /// earlier trials, or on the search before the first block. The second is lower, where L/p is 2.5, and
 /// determines the slope.
 pub fn next_rates(record: &Record, variant: usize, at_limit_per_s: f64) -> Option<[f64; 2]> {
-    let found = Found::of(record, variant);
+    let found = CapacityFound::of(record, variant);
     let rate = next_rate(record, variant, at_limit_per_s, found.as_ref())?;
     let expected = || clauses(&record.header.plan.design).first().map(|clause| clause.slope(rate, &[]));
     let slope = found.map(|found| found.slope).or_else(expected)?;
     Some([rate, rate * (1.0 - 1.5 / slope).max(SHARE_LEAST)])
 }
 
-fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64, found: Option<&Found>) -> Option<f64> {
+fn next_rate(
+    record: &Record,
+    variant: usize,
+    at_limit_per_s: f64,
+    found: Option<&CapacityFound>,
+) -> Option<f64> {
     let Some(found) = found else {
         let (trial, searched) = (pilot(record, variant)?, Pilot::of(record, variant)?);
         let highest = || searched.bracket()[0].map(|tried| tried.rate);
@@ -280,7 +290,7 @@ fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64, found: Option
         }
         // Short steps find rates that are too high. A service with even response times sustains this share of
         // its throughput at the limit, and others sustain less.
-        let slope = |clause: &Clause| expected_slope(at_limit_per_s, clause.limit_s, clause.q);
+        let slope = |clause: &LimitClause| expected_slope(at_limit_per_s, clause.limit_s, clause.q);
         let slope = clauses(&record.header.plan.design).iter().map(slope).fold(f64::INFINITY, f64::min);
         return Some(crossing.min(at_limit_per_s / (1.0 + 0.5 / slope)));
     };
@@ -295,7 +305,7 @@ fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64, found: Option
 
 /// A tried rate, with L / p of the limit closest to breaking.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tried {
+pub struct TriedRate {
     /// Requests due per second.
     pub rate: f64,
     /// L / p. All limits are kept from 1 on.
@@ -305,7 +315,7 @@ pub struct Tried {
 /// The search before the first block, in the order in which rates were tried.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Pilot {
-    tried: Vec<Tried>,
+    tried: Vec<TriedRate>,
 }
 
 impl Pilot {
@@ -314,7 +324,7 @@ impl Pilot {
         let clauses = clauses(&record.header.plan.design);
         let tried = |slice: &Slice| {
             let kept = clauses.iter().filter_map(|clause| clause.kept_by(&[slice]));
-            Some(Tried { rate: rate(slice)?, kept: kept.reduce(f64::min)? })
+            Some(TriedRate { rate: rate(slice)?, kept: kept.reduce(f64::min)? })
         };
         Some(Pilot { tried: probes(pilot(record, variant)?).filter_map(tried).collect() })
     }
@@ -322,13 +332,13 @@ impl Pilot {
     /// The highest rate that was kept below the lowest that was not, and the lowest that was not.
     ///
     /// If a rate was tried twice, the better result counts, because disturbances only make results worse.
-    pub fn bracket(&self) -> [Option<Tried>; 2] {
-        let best = |one: &Tried| {
+    pub fn bracket(&self) -> [Option<TriedRate>; 2] {
+        let best = |one: &TriedRate| {
             let same = self.tried.iter().filter(|other| other.rate == one.rate);
-            Tried { kept: same.map(|tried| tried.kept).fold(0.0, f64::max), ..*one }
+            TriedRate { kept: same.map(|tried| tried.kept).fold(0.0, f64::max), ..*one }
         };
-        let by_rate = |one: &Tried, other: &Tried| one.rate.total_cmp(&other.rate);
-        let (kept, broken): (Vec<Tried>, Vec<Tried>) =
+        let by_rate = |one: &TriedRate, other: &TriedRate| one.rate.total_cmp(&other.rate);
+        let (kept, broken): (Vec<TriedRate>, Vec<TriedRate>) =
             self.tried.iter().map(best).partition(|tried| tried.kept >= 1.0);
         let high = broken.into_iter().min_by(by_rate);
         let below = kept.into_iter().filter(|tried| high.is_none_or(|high| tried.rate < high.rate));
@@ -357,7 +367,7 @@ impl Pilot {
     }
 
     /// Whether the broken rate was tried only once, before there were rates between.
-    fn is_doubtful(&self, high: Tried, low: Option<Tried>) -> bool {
+    fn is_doubtful(&self, high: TriedRate, low: Option<TriedRate>) -> bool {
         let tries = self.tried.iter().filter(|tried| tried.rate == high.rate).count();
         tries < 2 && high.rate > RATE_LEAST_PER_S && (low.is_none() || self.tried.len() <= self.ends())
     }
@@ -390,7 +400,7 @@ mod tests {
     fn searched(at_limit_per_s: f64, kept: impl Fn(f64) -> f64) -> Pilot {
         let mut pilot = Pilot::default();
         while let Some(rate) = pilot.next(at_limit_per_s) {
-            pilot.tried.push(Tried { rate, kept: kept(rate) });
+            pilot.tried.push(TriedRate { rate, kept: kept(rate) });
             assert!(pilot.tried.len() < 30, "{pilot:?}");
         }
         pilot
@@ -409,7 +419,10 @@ mod tests {
     #[test]
     fn what_is_never_or_always_kept_ends_the_search() {
         let never = searched(1000.0, |_| 0.5);
-        assert_eq!((never.bracket(), never.crossing()), ([None, Some(Tried { rate: 1.0, kept: 0.5 })], None));
+        assert_eq!(
+            (never.bracket(), never.crossing()),
+            ([None, Some(TriedRate { rate: 1.0, kept: 0.5 })], None)
+        );
         let always = searched(1000.0, |_| 2.0);
         assert!(matches!(always.bracket(), [Some(kept), None] if kept.rate > 3000.0));
     }

@@ -10,7 +10,7 @@ pub(super) const FAR_BELOW: f64 = 0.7;
 
 /// All windows at about the same rate, judged together.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Step {
+pub(super) struct RateStep {
     /// Requests due per second.
     pub per_s: f64,
     /// Whether all limits held. `None` with too few requests.
@@ -36,12 +36,12 @@ pub(super) enum Holding {
     /// that broke.
     Between([Option<f64>; 2]),
     /// A limit broke at a rate far below those at which it held.
-    Erratic { broken: Step, held_per_s: Option<f64>, crossing_per_s: f64 },
+    Erratic { broken: RateStep, held_per_s: Option<f64>, crossing_per_s: f64 },
 }
 
 /// Draws the conclusion. If a limit broke below the lower end of the interval, that end is lowered to the
 /// highest rate that held below the break.
-pub(super) fn judge(steps: &[Step], crossing: Option<Crossing>) -> Holding {
+pub(super) fn judge(steps: &[RateStep], crossing: Option<Crossing>) -> Holding {
     let broke = steps.iter().filter(|step| step.held == Some(false));
     let broken = broke.min_by(|one, other| one.per_s.total_cmp(&other.per_s)).copied();
     let is_below = |per_s: f64| broken.is_none_or(|broken| per_s < broken.per_s);
@@ -67,8 +67,8 @@ mod tests {
 
     use super::*;
 
-    fn step(per_s: f64, held: bool) -> Step {
-        Step { per_s, held: Some(held), is_limited: false }
+    fn step(per_s: f64, held: bool) -> RateStep {
+        RateStep { per_s, held: Some(held), is_limited: false }
     }
 
     fn crossing(low: f64, per_s: f64, high: f64) -> Option<Crossing> {
@@ -113,9 +113,9 @@ mod tests {
         assert_eq!(judge(&[], crossing(870.0, 908.0, 945.0)), Holding::Between([None, None]));
     }
 
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
+    fn steps() -> impl Strategy<Value = Vec<RateStep>> {
         let step = (1.0..2000.0f64, prop::option::of(any::<bool>()), any::<bool>());
-        let step = step.prop_map(|(per_s, held, is_limited)| Step { per_s, held, is_limited });
+        let step = step.prop_map(|(per_s, held, is_limited)| RateStep { per_s, held, is_limited });
         prop::collection::vec(step, 0..12)
     }
 
@@ -130,7 +130,7 @@ mod tests {
                 per_s,
                 interval: Interval { low: per_s * (1.0 - below), high: per_s * (1.0 + above) },
             });
-            let broken = |step: &&Step| step.held == Some(false);
+            let broken = |step: &&RateStep| step.held == Some(false);
             let highest = steps.iter().filter(|step| step.held.is_some()).map(|step| step.per_s).fold(0.0, f64::max);
             match judge(&steps, crossing) {
                 Holding::Holds(Crossing { interval, per_s }) => {

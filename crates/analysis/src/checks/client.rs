@@ -11,7 +11,7 @@ use stats::Latencies;
 
 use super::run::BLOCKS_MIN;
 use super::saturation::{generator_share, most, services_limited};
-use super::{NAMED_MAX, Run, Seen, Variant, either, few, only_if, wall_ns, warning};
+use super::{CheckFinding, CheckedRun, CheckedVariant, NAMED_MAX, either, few, only_if, wall_ns, warning};
 use crate::capacity::has_connections;
 use crate::variant::{mean, merged};
 
@@ -34,7 +34,10 @@ const LATE_MIN_NS: u64 = 5_000_000;
 const LATE_SHARE: f64 = 0.01;
 
 /// Reports that the busiest thread of all, or of one of several generators, was at the limit of its core.
-pub(super) fn generator_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn generator_saturated(
+    run: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let record = run.record;
     let (generator, share) = busiest(&variant.slices);
     only_if(share > GENERATOR_SHARE_MAX)?;
@@ -76,17 +79,17 @@ fn busiest<'a>(slices: &[&'a Slice]) -> (Option<&'a str>, f64) {
     busiest.unwrap_or_else(|| (None, generator_share(slices)))
 }
 
-fn opens<'a>(variant: &Variant<'a>) -> Vec<&'a OpenLoop> {
+fn opens<'a>(variant: &CheckedVariant<'a>) -> Vec<&'a OpenLoop> {
     variant.slices.iter().filter_map(|slice| slice.counts.open.as_deref()).collect()
 }
 
 /// Whether a conclusion rests on response times: a wrong one only qualifies CPU per request.
-fn judges_latency(run: &Run<'_>) -> bool {
+fn judges_latency(run: &CheckedRun<'_>) -> bool {
     run.plan.judged_metrics().iter().any(|metric| metric.quantile().is_some())
 }
 
 /// Reports that due requests were not sent, or waited for a connection, so that the queue was measured.
-pub(super) fn rate_not_kept(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn rate_not_kept(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let opens = opens(variant);
     let sum = |of: fn(&OpenLoop) -> u64| opens.iter().map(|open| of(open)).sum::<u64>();
     let due = sum(|open| open.intended);
@@ -115,7 +118,7 @@ pub(super) fn rate_not_kept(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen
 }
 
 /// Reports that the client had a free connection and sent late, which is part of the response time.
-pub(super) fn client_late(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn client_late(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let opens = opens(variant);
     let p99_ns = |latencies: Latencies| {
         latencies.quantile(0.99).filter(|_| latencies.resolves(0.99)).map(stats::Quantile::ns)
@@ -144,14 +147,14 @@ pub(super) fn client_late(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> 
 /// Reports that generator and services share processors: one finding for all variants, with the largest share
 /// that the client took. With several processors it is reported only if it may change a result, because the
 /// client needs more time for responses of one variant than of another.
-pub(super) fn cores_shared(run: &Run<'_>) -> Option<Seen> {
+pub(super) fn cores_shared(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let trial = run.record.complete_trials().find(|trial| trial.started.cpus_shared)?;
     let services: BTreeSet<usize> =
         trial.started.services.iter().flat_map(|service| &service.cpus).copied().collect();
     let generator = &trial.started.generator_cpus;
     // Services can use all these processors, the client only its own.
     let processors = services.len().max(generator.len()).max(1);
-    let share = |variant: &Variant<'_>| {
+    let share = |variant: &CheckedVariant<'_>| {
         let used_ns = variant.sum(Slice::client_cpu_here_ns) as f64;
         used_ns / (wall_ns(&variant.slices) * processors as f64)
     };
@@ -176,7 +179,7 @@ pub(super) fn cores_shared(run: &Run<'_>) -> Option<Seen> {
 
 /// Difference in the client's time per response between the variants of a comparison, as a share of one
 /// processor at the higher throughput.
-fn client_apart(run: &Run<'_>, asked: &Comparison) -> Option<f64> {
+fn client_apart(run: &CheckedRun<'_>, asked: &Comparison) -> Option<f64> {
     let per_response = |index: usize| {
         let variant = run.variants.iter().find(|variant| variant.index == index)?;
         let (ok, wall_s) = (variant.sum(|slice| slice.counts.successful), wall_ns(&variant.slices) / 1e9);
@@ -190,8 +193,8 @@ fn client_apart(run: &Run<'_>, asked: &Comparison) -> Option<f64> {
 
 /// Reports lost generators. Measurements in progress were discarded, so the figures are valid if enough
 /// remain.
-pub(super) fn generator_lost(run: &Run<'_>) -> Option<Seen> {
-    let Run { record, plan, .. } = run;
+pub(super) fn generator_lost(run: &CheckedRun<'_>) -> Option<CheckFinding> {
+    let CheckedRun { record, plan, .. } = run;
     let lost = &record.generators_lost;
     only_if(!lost.is_empty())?;
     let failed = matches!(record.end(), Some(EndReason::GeneratorFailed(_)));
@@ -243,7 +246,7 @@ fn late_max_ns(window_ns: u64) -> u64 {
 }
 
 /// Reports that generators did not begin together, or that it is unknown whether they did.
-pub(super) fn generators_apart(run: &Run<'_>) -> Vec<Seen> {
+pub(super) fn generators_apart(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
     began_late(run.record).into_iter().chain(clocks_unknown(run.record)).collect()
 }
 
@@ -255,7 +258,7 @@ fn shared_slices(record: &Record) -> Vec<&Slice> {
     slices.filter(|slice| slice.generators.len() > 1).collect()
 }
 
-fn began_late(record: &Record) -> Option<Seen> {
+fn began_late(record: &Record) -> Option<CheckFinding> {
     let slices = shared_slices(record);
     let late: Vec<LateBegin<'_>> = slices.iter().filter_map(|slice| late_begin(slice)).collect();
     let worst = late.iter().max_by_key(|late| late.by_ns)?;
@@ -282,7 +285,7 @@ fn missing_share(slice: &Slice) -> f64 {
     missing_ns as f64 / (slice.generators.len().max(1) as f64 * slice.counts.window_ns.max(1) as f64)
 }
 
-fn clocks_unknown(record: &Record) -> Option<Seen> {
+fn clocks_unknown(record: &Record) -> Option<CheckFinding> {
     let slices = shared_slices(record);
     let worst = slices.iter().filter_map(|slice| {
         let worst = slice.generators.iter().max_by_key(|part| part.clock_error_ns)?;

@@ -7,9 +7,9 @@
 use std::collections::BTreeSet;
 
 use model::quantity::many;
-use record::{Deployed, PodSeen, Trial};
+use record::{DeployedSeen, PodSeen, Trial};
 
-use super::{Run, Seen, Variant, few, void, warning};
+use super::{CheckFinding, CheckedRun, CheckedVariant, few, void, warning};
 
 /// Maximum number of changes described in a finding.
 const TOLD_MAX: usize = 2;
@@ -18,7 +18,7 @@ const NAMED_MAX: usize = 4;
 
 /// Changes of the pods of a variant.
 #[derive(Default)]
-struct Changes {
+struct PodChanges {
     /// During the load, in trials that count.
     within: Vec<String>,
     /// Between trials, or in trials that do not count.
@@ -30,9 +30,9 @@ struct Changes {
     unseen: usize,
 }
 
-pub(super) fn pods_changed(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn pods_changed(_: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let place = &deployed(variant).next()?.place;
-    let Changes { within, between, looks, counting, unseen } = Changes::of(variant);
+    let PodChanges { within, between, looks, counting, unseen } = PodChanges::of(variant);
     let also = match between.len() {
         0 => String::new(),
         1 => "; and once between trials".to_owned(),
@@ -63,15 +63,15 @@ pub(super) fn pods_changed(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     (unseen > 0).then(|| warning(evidence, remedy))
 }
 
-impl Changes {
-    fn of(variant: &Variant<'_>) -> Changes {
+impl PodChanges {
+    fn of(variant: &CheckedVariant<'_>) -> PodChanges {
         let counting = variant.trials.iter().filter(|trial| trial.measured().next().is_some());
         let counting: BTreeSet<u32> = counting.map(|trial| trial.started.block).collect();
-        let mut changes = Changes::default();
+        let mut changes = PodChanges::default();
         // The last known pods, and whether they belong to a trial that counts.
         let mut before: Option<(&[PodSeen], bool)> = None;
         for Trial { started, ended, .. } in &variant.all_trials {
-            let Some(Deployed { pods: begin, .. }) = &started.deployed else { continue };
+            let Some(DeployedSeen { pods: begin, .. }) = &started.deployed else { continue };
             let (block, counts) = (started.block, counting.contains(&started.block));
             if let Some((then, counts)) = before {
                 // A cluster reports a restart seconds later, so it is attributed to the previous load.
@@ -137,15 +137,15 @@ fn restarts<'a>(before: &[PodSeen], after: &'a [PodSeen]) -> Vec<&'a PodSeen> {
 }
 
 /// The deployed service of a variant, trial by trial.
-fn deployed<'a>(variant: &Variant<'a>) -> impl Iterator<Item = &'a Deployed> {
+fn deployed<'a>(variant: &CheckedVariant<'a>) -> impl Iterator<Item = &'a DeployedSeen> {
     variant.all_trials.clone().into_iter().filter_map(|trial| trial.started.deployed.as_ref())
 }
 
 /// Reports services that were already running, because a running process differs from a fresh one.
-pub(super) fn already_running(run: &Run<'_>) -> Option<Seen> {
-    let first = |variant: &Variant<'_>| Some((variant.index, deployed(variant).next()?.clone()));
-    let (about, all): (Vec<usize>, Vec<Deployed>) = run.variants.iter().filter_map(first).unzip();
-    let place = |one: &Deployed| {
+pub(super) fn already_running(run: &CheckedRun<'_>) -> Option<CheckFinding> {
+    let first = |variant: &CheckedVariant<'_>| Some((variant.index, deployed(variant).next()?.clone()));
+    let (about, all): (Vec<usize>, Vec<DeployedSeen>) = run.variants.iter().filter_map(first).unzip();
+    let place = |one: &DeployedSeen| {
         let behind = if one.pods.is_empty() { one.address.clone() } else { pods_in_words(&one.pods) };
         format!("{} ({behind})", one.place)
     };
@@ -164,7 +164,7 @@ pub(super) fn already_running(run: &Run<'_>) -> Option<Seen> {
         "what its processes carried from trial to trial (memory, caches, compiled code) is in every figure, and other users' requests may \
          be; intervals tell how figures vary in time, not how they would with other processes of the same program. {known}"
     );
-    (!about.is_empty()).then(|| Seen::note((), evidence, remedy).about(about))
+    (!about.is_empty()).then(|| CheckFinding::note((), evidence, remedy).about(about))
 }
 
 /// Formats `3 pods on n1, n2`.
@@ -176,7 +176,10 @@ fn pods_in_words(pods: &[PodSeen]) -> String {
 }
 
 /// Reports two Services with the same pods, which are one service under two names.
-pub(super) fn same_pods(baseline: &Variant<'_>, candidate: &Variant<'_>) -> Option<Seen> {
+pub(super) fn same_pods(
+    baseline: &CheckedVariant<'_>,
+    candidate: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let (one, other) = (deployed(baseline).next()?, deployed(candidate).next()?);
     // If both variants load the same Service, the user knows that.
     let known = one.place == other.place && one.address == other.address;

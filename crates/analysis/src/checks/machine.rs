@@ -10,7 +10,7 @@ use model::quantity::many;
 use model::{Quantity, evidence};
 use record::{Block, MachineUse, Record, Slice, Trial};
 
-use super::{Run, Seen, Variant, only_if, total, wall_ns, warning, works_unseen};
+use super::{CheckFinding, CheckedRun, CheckedVariant, only_if, total, wall_ns, warning, works_unseen};
 
 /// Maximum share of CPU time taken by the host (CPU steal).
 const STEAL_SHARE_MAX: f64 = 0.02;
@@ -39,7 +39,7 @@ const DISK_RATIO_MAX: f64 = 10.0;
 const DISK_BYTES_PER_S_MIN: f64 = 1e6;
 
 /// Reports CPU steal on this machine, or on a machine with a generator.
-pub(super) fn steal(run: &Run<'_>) -> Vec<Seen> {
+pub(super) fn steal(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
     let slices = || run.record.complete_trials().flat_map(Trial::measured);
     let here: Vec<f64> = slices().map(|slice| slice.machine.steal_share).collect();
     let mut elsewhere: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
@@ -54,7 +54,7 @@ pub(super) fn steal(run: &Run<'_>) -> Vec<Seen> {
     stolen("", &here, spread).into_iter().chain(elsewhere.into_iter().filter_map(of_generator)).collect()
 }
 
-fn stolen(place: &str, shares: &[f64], remedy: &str) -> Option<Seen> {
+fn stolen(place: &str, shares: &[f64], remedy: &str) -> Option<CheckFinding> {
     let disturbed = shares.iter().filter(|share| **share > STEAL_SHARE_MAX).count();
     let most = shares.iter().copied().fold(0.0, f64::max);
     let (limit, of) = (Quantity::share(STEAL_SHARE_MAX), many(shares.len() as u64, "slice"));
@@ -63,10 +63,11 @@ fn stolen(place: &str, shares: &[f64], remedy: &str) -> Option<Seen> {
     (most > STEAL_SHARE_MAX).then(|| warning(evidence, remedy.to_owned()))
 }
 
-pub(super) fn throttled(run: &Run<'_>) -> Option<Seen> {
+pub(super) fn throttled(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let stretches = stretches(run.record);
-    let held_in =
-        |stretch: &Stretch<'_>| stretch.machine.throttled_ns.max(stretch.sum(Slice::services_throttled_ns));
+    let held_in = |stretch: &WatchedSpan<'_>| {
+        stretch.machine.throttled_ns.max(stretch.sum(Slice::services_throttled_ns))
+    };
     let held = stretches.iter().map(held_in);
     let (held_ns, hit) = held.fold((0, 0), |(sum, hit), ns| (sum + ns, hit + usize::from(ns > 0)));
     let (share, of) = (held_ns as f64 / loaded_ns(&stretches), many(stretches.len() as u64, "slice"));
@@ -77,17 +78,17 @@ pub(super) fn throttled(run: &Run<'_>) -> Option<Seen> {
     (share > THROTTLED_SHARE_MAX).then(|| warning(evidence, remedy))
 }
 
-fn loaded_ns(stretches: &[Stretch<'_>]) -> f64 {
-    stretches.iter().map(Stretch::wall_ns).sum::<u64>().max(1) as f64
+fn loaded_ns(stretches: &[WatchedSpan<'_>]) -> f64 {
+    stretches.iter().map(WatchedSpan::wall_ns).sum::<u64>().max(1) as f64
 }
 
 /// Reports processes that are neither Proofload nor a service of the run and used the processors.
-pub(super) fn other_processes(run: &Run<'_>) -> Option<Seen> {
+pub(super) fn other_processes(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let record = run.record;
     only_if(!works_unseen(record.complete_trials()))?;
     let stretches = stretches(record);
     let used_ns: u64 = stretches.iter().map(|stretch| stretch.machine.strangers_cpu_ns).sum();
-    let wall_ns: u64 = stretches.iter().map(Stretch::wall_ns).sum();
+    let wall_ns: u64 = stretches.iter().map(WatchedSpan::wall_ns).sum();
     // The system counts CPU time in hundredths of a second.
     only_if(wall_ns >= STRANGERS_WALL_NS_LEAST)?;
     let cores = used_ns as f64 / wall_ns as f64;
@@ -115,7 +116,7 @@ pub fn processors<'a>(counted: usize, trials: impl IntoIterator<Item = &'a Trial
 ///
 /// The quickest probe of each block counts, and the extreme blocks are left out: a neighbour slows single
 /// probes, a lower frequency slows all of them. Changes within a block are not detected.
-pub(super) fn spin_varies(run: &Run<'_>) -> Option<Seen> {
+pub(super) fn spin_varies(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let quickest = |block: &Block| {
         let slices = block.trials.iter().flat_map(|trial| &trial.slices);
         slices.filter_map(|slice| slice.machine.spin_ns).min()
@@ -136,7 +137,7 @@ pub(super) fn spin_varies(run: &Run<'_>) -> Option<Seen> {
 }
 
 /// Reports memory shortage: pages read back from swap, or services that waited for pages of their files.
-pub(super) fn paging(run: &Run<'_>) -> Option<Seen> {
+pub(super) fn paging(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let stretches = stretches(run.record);
     let seconds = loaded_ns(&stretches) / 1e9;
     let swapped: u64 = stretches.iter().map(|stretch| stretch.machine.swapped_in_pages).sum();
@@ -151,7 +152,7 @@ pub(super) fn paging(run: &Run<'_>) -> Option<Seen> {
 
 /// Reports a variant that read far more from storage in some trials than in others: the first trial fills the
 /// cache for all.
-pub(super) fn disk_reads(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn disk_reads(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let fetched = run.record.complete_blocks().filter_map(|block| {
         let slices: Vec<&Slice> = block.trial(variant.index)?.measured().collect();
         let bytes = total(&slices, |slice| slice.services.iter().map(|service| service.read_bytes).sum());
@@ -172,7 +173,7 @@ pub(super) fn disk_reads(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     Some(warning(evidence, remedy))
 }
 
-pub(super) fn idle_not_idle(run: &Run<'_>) -> Option<Seen> {
+pub(super) fn idle_not_idle(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     // If trials take turns, no service is idle all the time, and no idle use is recorded. In the first block
     // trials are warmed up one by one.
     let one_by_one = |slice: &Slice| slice.block == 1 && !slice.kind.counts();
@@ -190,12 +191,12 @@ pub(super) fn idle_not_idle(run: &Run<'_>) -> Option<Seen> {
 /// A time interval over which the machine was observed: of one slice, or of several slices that were made in
 /// turns. Activity of the whole machine counts once per interval, not once per slice. Contains at least one
 /// slice.
-pub(super) struct Stretch<'a> {
+pub(super) struct WatchedSpan<'a> {
     pub machine: &'a MachineUse,
     pub slices: Vec<&'a Slice>,
 }
 
-impl Stretch<'_> {
+impl WatchedSpan<'_> {
     pub fn sum(&self, of: impl Fn(&Slice) -> u64) -> u64 {
         total(&self.slices, of)
     }
@@ -219,21 +220,21 @@ impl Stretch<'_> {
 }
 
 /// The intervals of all measured slices of complete blocks.
-pub(super) fn stretches(record: &Record) -> Vec<Stretch<'_>> {
+pub(super) fn stretches(record: &Record) -> Vec<WatchedSpan<'_>> {
     let of_block = |block| of_block(block, |slice| slice.kind.counts());
     record.complete_blocks().flat_map(of_block).collect()
 }
 
 /// The intervals of all other slices, in every block that was not dropped. Warm-ups take turns, too, except
 /// in the first block.
-pub(super) fn stretches_beside(record: &Record) -> Vec<Stretch<'_>> {
+pub(super) fn stretches_beside(record: &Record) -> Vec<WatchedSpan<'_>> {
     let of_block = |block| of_block(block, |slice| !slice.kind.counts());
     record.blocks.iter().filter(|block| block.dropped.is_none()).flat_map(of_block).collect()
 }
 
-fn of_block(block: &Block, wanted: fn(&Slice) -> bool) -> Vec<Stretch<'_>> {
+fn of_block(block: &Block, wanted: fn(&Slice) -> bool) -> Vec<WatchedSpan<'_>> {
     // Slices made in turns have the same index in their trials.
-    let mut by_number: Vec<Vec<Stretch<'_>>> = Vec::new();
+    let mut by_number: Vec<Vec<WatchedSpan<'_>>> = Vec::new();
     let numbered = block.trials.iter().flat_map(|trial| {
         let kept = trial.slices.iter().filter(move |slice| wanted(slice));
         kept.enumerate()
@@ -243,7 +244,7 @@ fn of_block(block: &Block, wanted: fn(&Slice) -> bool) -> Vec<Stretch<'_>> {
         let found = &mut by_number[number];
         match found.iter_mut().find(|stretch| stretch.holds(slice)) {
             Some(stretch) => stretch.slices.push(slice),
-            None => found.push(Stretch { machine: &slice.machine, slices: vec![slice] }),
+            None => found.push(WatchedSpan { machine: &slice.machine, slices: vec![slice] }),
         }
     }
     by_number.into_iter().flatten().collect()

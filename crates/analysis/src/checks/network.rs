@@ -8,8 +8,11 @@ use model::quantity::{counted, many};
 use model::{Cause, FAILED_SHARE_MAX, Phase, Quantity, evidence, header};
 use record::{Record, Slice};
 
-use super::machine::{Stretch, stretches, stretches_beside};
-use super::{GENERATOR_SHARE_MAX, Run, Seen, Variant, either, generator_share, only_if, total, warning};
+use super::machine::{WatchedSpan, stretches, stretches_beside};
+use super::{
+    CheckFinding, CheckedRun, CheckedVariant, GENERATOR_SHARE_MAX, either, generator_share, only_if, total,
+    warning,
+};
 use crate::variant::{outcome, slices};
 
 /// Connections opened among services per response from which on they are not reused. With a pool there are
@@ -37,7 +40,10 @@ const REST_NS: u64 = 500_000_000;
 const STREAMS_SHARE_MIN: f64 = 0.8;
 
 /// Reports a service that opens a connection to the next one for each request.
-pub(super) fn upstream_connections(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn upstream_connections(
+    run: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let (record, plan) = (run.record, variant.plan);
     let before = plan.services.iter().filter(|service| !service.needs.is_empty());
     let before: Vec<&str> = before.map(|service| service.name.as_str()).collect();
@@ -85,7 +91,7 @@ fn opened_by_services(slice: &Slice, apart: bool) -> Option<(u64, u64)> {
 }
 
 /// Reports that no local port was left for a new connection, or soon none would be.
-pub(super) fn ports_exhausted(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn ports_exhausted(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let (record, index) = (run.record, variant.index);
     let slices: Vec<&Slice> = slices(record, index).collect();
     let errors = slices.iter().flat_map(|slice| &slice.counts.errors);
@@ -119,7 +125,7 @@ pub(super) fn ports_exhausted(run: &Run<'_>, variant: &Variant<'_>) -> Option<Se
 /// Connections that a listening socket dropped while a variant was measured, and the totals to relate them
 /// to.
 #[derive(Default, PartialEq, Eq)]
-struct Held {
+struct SocketDrops {
     drops: u64,
     overflows: u64,
     sent_again: u64,
@@ -128,8 +134,8 @@ struct Held {
     connections_ns: u128,
 }
 
-impl Held {
-    fn of(stretches: &[Stretch<'_>], variant: usize) -> Self {
+impl SocketDrops {
+    fn of(stretches: &[WatchedSpan<'_>], variant: usize) -> Self {
         let mut held = Self::default();
         for stretch in stretches {
             let Some(slice) = stretch.slices.iter().find(|slice| slice.variant == variant) else { continue };
@@ -157,15 +163,15 @@ impl Held {
 
 /// Reports connections that waited because the accept queue was full. Retransmitted SYNs without a drop are
 /// not counted, because connection attempts to unreachable hosts on this machine cause some too.
-pub(super) fn backlog_full(run: &Run<'_>) -> Vec<Seen> {
+pub(super) fn backlog_full(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
     let stretches = stretches(run.record);
     // With turns, all variants have the same counts, which is one finding.
-    let held = run.variants.iter().map(|variant| (Held::of(&stretches, variant.index), variant));
+    let held = run.variants.iter().map(|variant| (SocketDrops::of(&stretches, variant.index), variant));
     let found = model::grouped(held.filter(|(held, _)| held.drops > 0));
     found.into_iter().map(|(held, variants)| held_up(&held, &variants)).collect()
 }
 
-fn held_up(held: &Held, variants: &[&Variant<'_>]) -> Seen {
+fn held_up(held: &SocketDrops, variants: &[&CheckedVariant<'_>]) -> CheckFinding {
     let (about, names): (Vec<usize>, Vec<&str>) = variants.iter().map(|of| (of.index, of.name())).unzip();
     let evidence = evidence!(
         "{}: listening sockets dropped {dropped} to connect during {requests}, {overflows} of them because the accept \
@@ -184,12 +190,12 @@ fn says_close(name: &str, value: &str) -> bool {
 
 /// Reports connections that were reopened without a request to do so, or carried fewer streams than
 /// requested.
-pub(super) fn connection_churn(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn connection_churn(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     reopened(run, variant).or_else(|| streams_unused(variant))
 }
 
 /// Reports fewer concurrent requests than the requested streams, although no request was lost.
-fn streams_unused(variant: &Variant<'_>) -> Option<Seen> {
+fn streams_unused(variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let load = &variant.plan.load;
     let streams = load.protocol.streams()?;
     // At a rate, concurrency follows from the load. With a request count, it decreases toward the end.
@@ -215,7 +221,7 @@ fn streams_unused(variant: &Variant<'_>) -> Option<Seen> {
 }
 
 /// Reports connections that were repeatedly opened beyond the requested number.
-fn reopened(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+fn reopened(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     // Each window may open all its connections once: in open loop it does, and after a pause for the turns of
     // other variants.
     let rests = |slice: &Slice| {
@@ -242,11 +248,12 @@ fn reopened(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     Some(warning(evidence, remedy))
 }
 
-pub(super) fn certificates_unchecked(run: &Run<'_>) -> Option<Seen> {
-    let unchecked = |variant: &&Variant<'_>| variant.plan.load.tls.as_ref().is_some_and(|tls| tls.insecure);
+pub(super) fn certificates_unchecked(run: &CheckedRun<'_>) -> Option<CheckFinding> {
+    let unchecked =
+        |variant: &&CheckedVariant<'_>| variant.plan.load.tls.as_ref().is_some_and(|tls| tls.insecure);
     let insecure = run.variants.iter().filter(unchecked).map(|variant| (variant.index, variant.name()));
     let (about, names): (Vec<usize>, Vec<&str>) = insecure.unzip();
     let evidence = format!("{}: certificates were not checked: who responded is not known", names.join(", "));
     let remedy = "the handshakes cost what they would otherwise; load.tls.ca trusts an authority of your own";
-    (!about.is_empty()).then(|| Seen::note((), evidence, remedy).about(about))
+    (!about.is_empty()).then(|| CheckFinding::note((), evidence, remedy).about(about))
 }

@@ -8,10 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Quantity, evidence, header};
-use plan::{Command, Comparison, Service, Source};
+use plan::{Comparison, Service, ServiceCommand, ServiceSource};
 use record::{ProcessSeen, ServiceStarted, Trial, Witness};
 
-use super::{Run, Seen, Variant, deployed, is_one_of, only_if, total, warning};
+use super::{CheckFinding, CheckedRun, CheckedVariant, deployed, is_one_of, only_if, total, warning};
 
 /// Relative difference in CPU time per request from which on variants do differ. Identical services differ by
 /// up to 3 % on a shared host with two cores.
@@ -25,14 +25,14 @@ const UNSEEN_WORDS: &str = "ulimit prlimit nice renice ionice chrt taskset numac
 const IDLE_HEADERS: &str = "date age expires last-modified etag set-cookie connection keep-alive \
     content-length server-timing x-response-time x-runtime x-request-id traceparent";
 
-pub(super) fn nothing_observable(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
+pub(super) fn nothing_observable(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding> {
     let [baseline, candidate] = run.pair(asked)?;
     alike(baseline, candidate, run.plan.design.margin).or_else(|| deployed::same_pods(baseline, candidate))
 }
 
-fn alike(baseline: &Variant<'_>, candidate: &Variant<'_>, margin: f64) -> Option<Seen> {
+fn alike(baseline: &CheckedVariant<'_>, candidate: &CheckedVariant<'_>, margin: f64) -> Option<CheckFinding> {
     let asked = asked_difference(baseline.plan, candidate.plan)?;
-    let (one, other) = (Look::of(baseline)?, Look::of(candidate)?);
+    let (one, other) = (ObservedVariant::of(baseline)?, ObservedVariant::of(candidate)?);
     only_if(!differ(&one.witnesses, &other.witnesses))?;
     let apart = one.cpu_ns_per_request.zip(other.cpu_ns_per_request);
     let apart = apart.map(|(one, other)| (other / one - 1.0).abs());
@@ -55,13 +55,13 @@ fn alike(baseline: &Variant<'_>, candidate: &Variant<'_>, margin: f64) -> Option
 
 /// Reports a setting that reached the processes but has no visible effect. Different code may well do the
 /// same as before.
-fn no_effect(asked: &str, cpu_apart: f64, margin: f64) -> Option<Seen> {
+fn no_effect(asked: &str, cpu_apart: f64, margin: f64) -> Option<CheckFinding> {
     only_if(cpu_apart <= margin && !asked.contains(".command"))?;
     let evidence = evidence!(
         "the plan changes {asked}, and responses are the same, CPU time per request within {apart}";
         apart = Quantity::share(cpu_apart));
     let remedy = "the setting may not have taken effect: see whether the service reads it, and whether these requests need what it changes";
-    Some(Seen::note((), evidence, remedy))
+    Some(CheckFinding::note((), evidence, remedy))
 }
 
 /// Differences in how the plan starts two variants, if they should be visible: `services.api.command`.
@@ -75,7 +75,9 @@ fn asked_difference(one: &plan::Variant, other: &plan::Variant) -> Option<String
         // The timeout for becoming ready has no effect once the service is ready.
         let Service { name, source, ready, ready_timeout: _, needs } = one;
         only_if((name, ready, needs) == (&other.name, &other.ready, &other.needs))?;
-        let (Source::Command(how), Source::Command(other_how)) = (source, &other.source) else { return None };
+        let (ServiceSource::Command(how), ServiceSource::Command(other_how)) = (source, &other.source) else {
+            return None;
+        };
         let changed = changed_parts(how, other_how)?.into_iter();
         asked.extend(changed.map(|part| format!("services.{name}.{part}")));
     }
@@ -83,8 +85,8 @@ fn asked_difference(one: &plan::Variant, other: &plan::Variant) -> Option<String
 }
 
 /// The parts in which two commands differ. `None` if they differ in a part that need not be visible.
-fn changed_parts(one: &Command, other: &Command) -> Option<Vec<&'static str>> {
-    let Command {
+fn changed_parts(one: &ServiceCommand, other: &ServiceCommand) -> Option<Vec<&'static str>> {
+    let ServiceCommand {
         command,
         env,
         launcher,
@@ -114,26 +116,26 @@ fn changed_parts(one: &Command, other: &Command) -> Option<Vec<&'static str>> {
     Some(parts.into_iter().filter(|(differs, _)| *differs).map(|(_, part)| part).collect())
 }
 
-fn is_unseen(command: &Command) -> bool {
+fn is_unseen(command: &ServiceCommand) -> bool {
     let words = command.command.iter().flat_map(|word| word.split(|c: char| c.is_whitespace() || c == ';'));
     words.map(|word| word.rsplit('/').next().unwrap_or(word)).any(|word| is_one_of(UNSEEN_WORDS, word))
 }
 
 /// Observations of a variant that are the same in all of its trials.
-struct Look<'a> {
+struct ObservedVariant<'a> {
     face: Face<'a>,
     witnesses: Vec<&'a Witness>,
     cpu_ns_per_request: Option<f64>,
 }
 
 /// For each service, its number of processes, and the command and variables of those that serve.
-type Face<'a> = BTreeMap<&'a str, (usize, BTreeSet<Process>)>;
-type Process = (String, BTreeMap<String, String>);
+type Face<'a> = BTreeMap<&'a str, (usize, BTreeSet<ProcessIdentity>)>;
+type ProcessIdentity = (String, BTreeMap<String, String>);
 
-impl<'a> Look<'a> {
+impl<'a> ObservedVariant<'a> {
     /// `None` if a record lacks the data, if trials of the variant differ, or if a process hides its
     /// variables.
-    fn of(variant: &Variant<'a>) -> Option<Look<'a>> {
+    fn of(variant: &CheckedVariant<'a>) -> Option<ObservedVariant<'a>> {
         let trials = &variant.all_trials;
         let mut faces = trials.iter().copied().map(face);
         let face = faces.next()??;
@@ -143,7 +145,7 @@ impl<'a> Look<'a> {
         let cpu = total(&slices, record::Slice::services_cpu_ns);
         let cpu_ns_per_request = (ok > 0 && cpu > 0).then(|| cpu as f64 / ok as f64);
         let witnesses: Vec<&'a Witness> = variant.witnesses().collect();
-        (!witnesses.is_empty()).then_some(Look { face, witnesses, cpu_ns_per_request })
+        (!witnesses.is_empty()).then_some(ObservedVariant { face, witnesses, cpu_ns_per_request })
     }
 
     fn commands(&self) -> String {
@@ -159,10 +161,10 @@ fn face(trial: &Trial) -> Option<Face<'_>> {
     services.map(|service| Some((service.service.as_str(), of_service(service, &ports)?))).collect()
 }
 
-fn of_service(service: &ServiceStarted, ports: &[String]) -> Option<(usize, BTreeSet<Process>)> {
+fn of_service(service: &ServiceStarted, ports: &[String]) -> Option<(usize, BTreeSet<ProcessIdentity>)> {
     let serving = serving(&service.processes);
     only_if(!serving.is_empty() && serving.iter().all(|process| process.marked))?;
-    let process = |process: &&ProcessSeen| -> Process {
+    let process = |process: &&ProcessSeen| -> ProcessIdentity {
         let environment = process.environment.iter();
         let environment = environment.map(|(name, value)| (name.clone(), settled(value, ports)));
         (settled(&process.command, ports), environment.collect())

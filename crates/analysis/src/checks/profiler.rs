@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use model::quantity::many;
 use record::{ProcessSeen, Trial};
 
-use super::{Run, Seen, Variant, is_one_of, only_if, void};
+use super::{CheckFinding, CheckedRun, CheckedVariant, is_one_of, only_if, void};
 
 /// Flags of Node.js and V8 that cost time. Flags that only choose a port, a folder or an interval are
 /// excluded.
@@ -32,8 +32,8 @@ const JAVA_OPTIONS: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA
 /// Variables that switch on a profiler by being set.
 const SWITCHES: [&str; 4] = ["NODE_V8_COVERAGE", "COVERAGE_PROCESS_START", "CPUPROFILE", "HEAPPROFILE"];
 
-pub(super) fn profiler_on(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
-    let by_plan = |of: &Variant<'_>| in_plan(of.plan).is_some();
+pub(super) fn profiler_on(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
+    let by_plan = |of: &CheckedVariant<'_>| in_plan(of.plan).is_some();
     // If only some variants have one, that is what the experiment is about.
     only_if(!by_plan(variant) || run.variants.iter().all(by_plan))?;
     let trials = &variant.all_trials;

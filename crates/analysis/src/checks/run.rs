@@ -5,18 +5,18 @@ use model::quantity::{count as counted_as, counted, many};
 use model::{Evidence, Metric, Quantity, evidence};
 use record::{Block, EndReason, Record, Trial};
 
-use super::{NAMED_MAX, Run, Seen, Variant, few, only_if, void, warning};
+use super::{CheckFinding, CheckedRun, CheckedVariant, NAMED_MAX, few, only_if, void, warning};
 use crate::capacity::is_erratic;
 use crate::metric::BlockFigures;
 use crate::variant::merged;
 
-pub(super) fn damage(run: &Run<'_>) -> Vec<Seen> {
+pub(super) fn damage(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
     let remedy = "what could be read counts; keep the folder as it is if you want to look further";
     let seen = |text: &String| warning(format!("part of the record could not be read: {text}"), remedy);
     run.record.damage.iter().map(seen).collect()
 }
 
-pub(super) fn pointless(run: &Run<'_>) -> Option<Seen> {
+pub(super) fn pointless(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let Some(EndReason::Void(why)) = run.record.end() else { return None };
     Some(void(
         format!("the run was stopped because going on was pointless: {why}"),
@@ -24,7 +24,7 @@ pub(super) fn pointless(run: &Run<'_>) -> Option<Seen> {
     ))
 }
 
-pub(super) fn left_over(run: &Run<'_>) -> Option<Seen> {
+pub(super) fn left_over(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let ended = run.record.trials().filter_map(|trial| trial.ended.as_ref());
     let leftovers: Vec<&str> = ended.flat_map(|ended| &ended.leftovers).map(String::as_str).collect();
     let evidence = format!("these outlived their trial: {}", leftovers.join(", "));
@@ -32,17 +32,17 @@ pub(super) fn left_over(run: &Run<'_>) -> Option<Seen> {
     (!leftovers.is_empty()).then(|| void(evidence, remedy))
 }
 
-pub(super) fn killed(run: &Run<'_>) -> Option<Seen> {
+pub(super) fn killed(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let ended = run.record.complete_trials().filter_map(|trial| trial.ended.as_ref());
     let killed: Vec<&str> = ended.flat_map(|ended| &ended.killed).map(String::as_str).collect();
     let (first, times) = (killed.first()?, many(killed.len() as u64, "time"));
     let evidence = evidence!("{first} did not end on SIGTERM in time and was killed ({times} in all)");
     let evidence = evidence.with([("times", Quantity::count(killed.len() as u64))]);
-    Some(Seen::note((), evidence, "let the service end on SIGTERM, or set its stop_timeout longer"))
+    Some(CheckFinding::note((), evidence, "let the service end on SIGTERM, or set its stop_timeout longer"))
 }
 
 /// Reports blocks that the lab dropped because of the machine, which explains the time they took.
-pub(super) fn blocks_dropped(run: &Run<'_>) -> Option<Seen> {
+pub(super) fn blocks_dropped(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let why = |block: &Block| Some(format!("in block {} {}", block.number, block.dropped.as_ref()?));
     let told: Vec<String> = run.record.blocks.iter().filter_map(why).collect();
     let dropped = told.len();
@@ -57,7 +57,7 @@ pub(super) fn blocks_dropped(run: &Run<'_>) -> Option<Seen> {
 /// Minimum number of blocks for a verdict.
 pub(super) const BLOCKS_MIN: usize = stats::BLOCKS_MIN as usize;
 
-pub(super) fn too_few_blocks(run: &Run<'_>) -> Option<Seen> {
+pub(super) fn too_few_blocks(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let blocks = run.record.complete_blocks().count();
     only_if(blocks < BLOCKS_MIN && !run.plan.comparisons.is_empty())?;
     let (metric, requests) = run.plan.design.most_wanting();
@@ -100,7 +100,7 @@ fn budget_for(record: &Record, blocks: usize) -> Option<u64> {
 
 /// Reports missing values of metrics that are not quantiles. Leaving out such blocks would be a choice by
 /// outcome: a variant that fails now and then would be judged only by its good blocks.
-pub(super) fn value_missing(run: &Run<'_>) -> Vec<Seen> {
+pub(super) fn value_missing(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
     each_missing(run, |variant, metric, first, told| {
         // A capacity limited by the load generator is a lower bound, and not missing.
         only_if(first.sample(metric, variant.index).is_none())?;
@@ -113,7 +113,7 @@ pub(super) fn value_missing(run: &Run<'_>) -> Vec<Seen> {
 }
 
 /// Reports missing values of a quantile, because there are too few requests for it, or it is only a bound.
-pub(super) fn quantile_unresolved(run: &Run<'_>) -> Vec<Seen> {
+pub(super) fn quantile_unresolved(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
     each_missing(run, |variant, metric, first, told| {
         let q = metric.quantile()?;
         let bounded = first.sample(metric, variant.index).is_some();
@@ -133,15 +133,15 @@ pub(super) fn quantile_unresolved(run: &Run<'_>) -> Vec<Seen> {
 }
 
 /// Describes the blocks in which a variant has no value of a metric, given the reason for the first of them.
-type Told<'a> = &'a dyn Fn(&str) -> Evidence;
+type MissingBlocks<'a> = &'a dyn Fn(&str) -> Evidence;
 
 /// Makes findings for each metric and variant without a value in some block. A variant that never succeeded
 /// is reported separately.
 fn each_missing(
-    run: &Run<'_>,
-    see: impl Fn(&Variant<'_>, Metric, &BlockFigures, Told<'_>) -> Option<Seen>,
-) -> Vec<Seen> {
-    let of = |metric: Metric, variant: &Variant<'_>| {
+    run: &CheckedRun<'_>,
+    see: impl Fn(&CheckedVariant<'_>, Metric, &BlockFigures, MissingBlocks<'_>) -> Option<CheckFinding>,
+) -> Vec<CheckFinding> {
+    let of = |metric: Metric, variant: &CheckedVariant<'_>| {
         let measured = run.blocks.iter().filter(|block| block.variants[variant.index].is_some());
         let trials = measured.clone().count();
         let without = measured.filter(|block| block.value(metric, variant.index).is_none());
@@ -158,7 +158,7 @@ fn each_missing(
 }
 
 /// Reports responses that came after the window. They are valid, but take longer than a slice.
-fn late(variant: &Variant<'_>, metric: Metric) -> Option<Seen> {
+fn late(variant: &CheckedVariant<'_>, metric: Metric) -> Option<CheckFinding> {
     let is_late = |trial: &Trial| trial.measured().all(|slice| slice.counts.successful_in_window == 0);
     let late: Vec<_> = variant.trials.iter().filter(|trial| is_late(trial)).collect();
     let slices = || late.iter().flat_map(|trial| trial.measured());

@@ -14,7 +14,7 @@ use plan::{Comparison, Cpus};
 use record::{Record, ServiceUse, Slice, SliceKind, Trial};
 
 use super::client::GENERATOR_SHARE_MAX;
-use super::{Run, Seen, Variant, either, only_if, total, void, wall_ns, warning};
+use super::{CheckFinding, CheckedRun, CheckedVariant, either, only_if, total, void, wall_ns, warning};
 use crate::metric::{BlockFigures, log_over};
 use crate::variant::{mean, merged};
 
@@ -52,7 +52,7 @@ const OPENED_SHARE_MAX: f64 = 0.1;
 const STEPS_SPREAD_MIN: f64 = 1.0;
 
 /// A variant in closed loop with neither its services nor the generator at the limit.
-pub(super) struct Waiting {
+pub(super) struct WaitingVariant {
     /// Cores that the services kept busy.
     cores: f64,
     /// Cores that the services may use. `None` if none was started.
@@ -75,13 +75,16 @@ pub(super) struct Waiting {
 }
 
 /// Reports that a variant waited, unless its stall is reported.
-pub(super) fn service_not_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn service_not_saturated(
+    run: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let waiting = judged(run, variant.index)?;
     let stalls = |asked: &Comparison| {
         [asked.baseline, asked.candidate].contains(&variant.index) && same_stall(run, asked).is_some()
     };
     only_if(!run.plan.comparisons.iter().any(stalls))?;
-    let Waiting { cores, under_way, per_s, cpu_ms, generator_share, .. } = *waiting;
+    let WaitingVariant { cores, under_way, per_s, cpu_ms, generator_share, .. } = *waiting;
     let at_once = f64::from(under_way);
     let under_way = many(under_way.into(), "request");
     let of = waiting.of.map_or(" cores".to_owned(), |of| format!(" of {}", many(of as u64, "core")));
@@ -97,11 +100,11 @@ pub(super) fn service_not_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Opt
 }
 
 /// Returns a variant that waits, if the experiment judges throughput.
-fn judged<'a>(run: &'a Run<'_>, variant: usize) -> Option<&'a Waiting> {
+fn judged<'a>(run: &'a CheckedRun<'_>, variant: usize) -> Option<&'a WaitingVariant> {
     run.waiting(variant).filter(|_| run.plan.judges_throughput())
 }
 
-pub(super) fn same_stall(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
+pub(super) fn same_stall(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding> {
     let (baseline, candidate) = (judged(run, asked.baseline)?, judged(run, asked.candidate)?);
     let (one, other) = (baseline.stall_ms()?, candidate.stall_ms()?);
     let within = |ms: f64| (DELAYED_ACK_MS.0..=DELAYED_ACK_MS.1).contains(&ms);
@@ -126,7 +129,10 @@ pub(super) fn same_stall(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
 
 /// Reports variants whose connections all begin a window together and get few, equally long responses in it.
 /// Throughput then changes by a whole step, depending on whether the last of them arrives in time.
-pub(super) fn throughput_in_steps(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn throughput_in_steps(
+    run: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let waiting = judged(run, variant.index)?;
     only_if(!waiting.by_latency)?;
     let (median, (low, high)) = (waiting.median_ms?, waiting.most_ms?);
@@ -142,10 +148,10 @@ pub(super) fn throughput_in_steps(run: &Run<'_>, variant: &Variant<'_>) -> Optio
     Some(warning(evidence, remedy))
 }
 
-impl Waiting {
+impl WaitingVariant {
     /// `None` in open loop, if either side was at its limit, and for deployed services, whose distance from
     /// their limit is unknown.
-    pub fn of(run: &Run<'_>, variant: &Variant<'_>) -> Option<Waiting> {
+    pub fn of(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<WaitingVariant> {
         let is_local = variant.plan.load.network.is_none() && !variant.is_unseen();
         only_if(is_local && !run.record.is_open_loop() && variant.succeeds(run.record))?;
         let slices = &variant.slices;
@@ -168,7 +174,7 @@ impl Waiting {
         let under_way = connections * variant.plan.load.protocol.lanes();
         let windows = total(slices, |slice| u64::from(slice.turns)).max(1);
         let cpu_ns = total(slices, Slice::services_cpu_ns) as f64;
-        Some(Waiting {
+        Some(WaitingVariant {
             cores: cpu_ns / wall_ns(slices),
             of: Some(cpus(trials.first()?)).filter(|of| *of > 0),
             generator_share: generator_share(slices),
@@ -223,7 +229,7 @@ const CORES_APART_MAX: f64 = 0.5;
 const CORES_APART_LEVEL: f64 = 0.99;
 
 /// Reports that one side had more CPU time, or would have used more.
-pub(super) fn cores_differ(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
+pub(super) fn cores_differ(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding> {
     cores_lacked(run, asked).or_else(|| cores_apart(run, asked))
 }
 
@@ -235,13 +241,13 @@ const LACKED_APART_MAX: f64 = 0.5;
 
 /// Reports that the plan confines services to fewer cores than they want. With `auto` they would have got all
 /// of them.
-fn cores_lacked(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
+fn cores_lacked(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding> {
     let design = &run.plan.design;
     let judged = run.plan.judges_throughput();
     only_if(judged && design.cpus == Cpus::Separate && !run.record.is_open_loop())?;
     let pair = run.pair(asked)?;
     let cores = pair.iter().filter_map(|of| confined_cores(run.record, of.trials.first()?)).min()?;
-    let wanted = |of: &Variant<'_>| {
+    let wanted = |of: &CheckedVariant<'_>| {
         stats::median(of.trials.iter().filter_map(|trial| wanted_confined(run.record, trial)))
     };
     let (one, other) = (wanted(pair[0])?, wanted(pair[1])?);
@@ -277,7 +283,7 @@ fn wanted_confined(record: &Record, trial: &Trial) -> Option<f64> {
 }
 
 /// Reports that one side had more CPU time, if throughput is judged per core-second.
-fn cores_apart(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
+fn cores_apart(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding> {
     let design = &run.plan.design;
     only_if(run.blocks.first()?.per_core && design.metrics().any(|metric| metric == Metric::Throughput))?;
     let (metric, one, other) = (Metric::Throughput, asked.baseline, asked.candidate);

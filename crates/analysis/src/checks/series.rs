@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 use model::quantity::{change_alone, count as counted_as, counted, decimal, with_sign};
 use model::{BUCKET_NS, Metric, Quantity, evidence};
 use record::{Block, Record, Slice, SliceKind, Trial};
-use stats::Effect;
+use stats::RegressionEffect;
 
-use super::{Run, Seen, Variant, only_if, warning};
+use super::{CheckFinding, CheckedRun, CheckedVariant, only_if, warning};
 use crate::comparison::ratios;
 use crate::metric::{self, BlockFigures, log_over, of_slices};
 
@@ -32,7 +32,7 @@ const LAG1_MAX: f64 = 0.4;
 pub(crate) const LAG1_BLOCKS_MIN: u32 = 8;
 
 /// Reports the effect of being started later in a block, over all variants.
-pub(super) fn order_effect(run: &Run<'_>) -> Option<Seen> {
+pub(super) fn order_effect(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let design = &run.plan.design;
     let has_all = |index: &usize| run.blocks.iter().all(|of| of.log_value(design.metric, *index).is_some());
     let complete: Vec<usize> = (0..run.variants.len()).filter(has_all).collect();
@@ -42,7 +42,7 @@ pub(super) fn order_effect(run: &Run<'_>) -> Option<Seen> {
         complete.iter().map(|variant| Some((place(*variant)? as f64, value(*variant)?))).collect()
     };
     let rows: Vec<_> = run.record.complete_blocks().zip(run.blocks).map(row).collect::<Option<_>>()?;
-    let Effect { value, t, p } = stats::place_effect(&rows)?;
+    let RegressionEffect { value, t, p } = stats::place_effect(&rows)?;
     let places = run.variants.len().checked_sub(1)? as f64;
     let whole = (value * places).exp() - 1.0;
     only_if(p <= SERIES_ALPHA && whole.abs() > design.margin * MARGIN_SHARE_MIN)?;
@@ -59,8 +59,8 @@ pub(super) fn order_effect(run: &Run<'_>) -> Option<Seen> {
 }
 
 /// Reports the comparison whose blocks are most dependent, if that exceeds chance among all comparisons.
-pub(super) fn autocorrelated(run: &Run<'_>) -> Option<Seen> {
-    let Run { plan, blocks, .. } = run;
+pub(super) fn autocorrelated(run: &CheckedRun<'_>) -> Option<CheckFinding> {
+    let CheckedRun { plan, blocks, .. } = run;
     let verdicts = plan.comparisons.len() * plan.design.metrics().count();
     // Two tests each.
     let alpha = SERIES_ALPHA / (2 * verdicts.max(1)) as f64;
@@ -148,7 +148,7 @@ const DRIFT_MIN: f64 = 0.1;
 
 /// Reports drift of the baseline that shows it most clearly. Ratios are not affected, because drift cancels
 /// if it is slow compared with a block.
-pub(super) fn drift(run: &Run<'_>) -> Option<Seen> {
+pub(super) fn drift(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let mut baselines: BTreeSet<usize> = run.plan.comparisons.iter().map(|asked| asked.baseline).collect();
     if baselines.is_empty() {
         // Nothing is compared, so only absolute figures matter.
@@ -163,7 +163,7 @@ pub(super) fn drift(run: &Run<'_>) -> Option<Seen> {
 
 /// Returns the more significant of a step and a trend in the logarithm of the figure: its p-value and its
 /// finding.
-fn drift_of(record: &Record, variant: &Variant<'_>, alpha: f64) -> Option<(f64, Seen)> {
+fn drift_of(record: &Record, variant: &CheckedVariant<'_>, alpha: f64) -> Option<(f64, CheckFinding)> {
     only_if(!variant.never_succeeded(record))?;
     let (numbers, values) = by_block(record, variant)?;
     let (what, last) = (metric::pace(record).row().title, values.len().saturating_sub(1));
@@ -197,7 +197,7 @@ fn drift_of(record: &Record, variant: &Variant<'_>, alpha: f64) -> Option<(f64, 
 ///
 /// Uses the same number of slices from each trial. Otherwise the slices of the first blocks would be younger
 /// than others.
-fn by_block(record: &Record, variant: &Variant<'_>) -> Option<(Vec<u32>, Vec<f64>)> {
+fn by_block(record: &Record, variant: &CheckedVariant<'_>) -> Option<(Vec<u32>, Vec<f64>)> {
     let trials: Vec<&Trial> = after_warm_up(record, variant).collect();
     let slices = trials.iter().map(|trial| trial.measured().count()).min()?;
     let value = |trial: &&Trial| log_over(metric::pace(record), trial.measured().take(slices));
@@ -206,7 +206,7 @@ fn by_block(record: &Record, variant: &Variant<'_>) -> Option<(Vec<u32>, Vec<f64
 }
 
 /// A variant's trials, without the block whose warm-up was observed, which was longer than later ones.
-fn after_warm_up<'a>(record: &Record, variant: &Variant<'a>) -> impl Iterator<Item = &'a Trial> {
+fn after_warm_up<'a>(record: &Record, variant: &CheckedVariant<'a>) -> impl Iterator<Item = &'a Trial> {
     let watched = record.warm_up.as_ref().is_some_and(|warm_up| warm_up.measured);
     let trials = variant.trials.clone().into_iter();
     trials.filter(move |trial| !(watched && trial.started.block == 1))
@@ -223,10 +223,10 @@ const THIRD_TRIALS_MIN: usize = 5;
 
 /// Reports variants that were not steady in the observed warm-up, except those whose measured slices show the
 /// change.
-pub(super) fn never_steady(run: &Run<'_>) -> Option<Seen> {
+pub(super) fn never_steady(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let warm_up = run.record.warm_up.as_ref().filter(|warm_up| warm_up.measured)?;
     let late = |after: &Option<f64>| after.is_none_or(|after| after > warm_up.seconds);
-    let unsteady = |variant: &&Variant<'_>| {
+    let unsteady = |variant: &&CheckedVariant<'_>| {
         // A change within the measured slices is more informative.
         warm_up.steady_after_s.get(variant.index).is_some_and(late) && change_within(run, variant).is_none()
     };
@@ -241,7 +241,10 @@ pub(super) fn never_steady(run: &Run<'_>) -> Option<Seen> {
 /// Returns the difference between the last and the first third of a variant's trials, as a logarithm of a
 /// metric, with the number of trials. `None` unless it exceeds chance and half of the margin. Each trial is
 /// its own pair, and trials of different blocks are independent.
-fn change_within(run: &Run<'_>, variant: &Variant<'_>) -> Option<(Effect, usize, Metric)> {
+fn change_within(
+    run: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<(RegressionEffect, usize, Metric)> {
     let alpha = SERIES_ALPHA / run.variants.len().max(1) as f64;
     let metric = of_slices(run.plan.design.metric, run.record);
     let changes = after_warm_up(run.record, variant).filter_map(|trial| of_trial(trial, metric));
@@ -281,12 +284,12 @@ fn of_counts(slice: &Slice) -> Option<f64> {
 }
 
 /// Reports figures of a variant that change within its trials by more than half of the margin.
-pub(super) fn warm_up_inside(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn warm_up_inside(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let still_changing = super::young::still_changing(run, variant);
     if still_changing.is_some() {
         return still_changing;
     }
-    let (Effect { value, t, p }, trials, metric) = change_within(run, variant)?;
+    let (RegressionEffect { value, t, p }, trials, metric) = change_within(run, variant)?;
     let percent = value.exp_m1() * 100.0;
     let (size, chance) = (change_alone(value.exp(), 1), chance(p));
     let evidence = evidence!(
@@ -333,21 +336,22 @@ struct Rise {
 /// Garbage collectors let memory grow at first, because that is cheaper than collecting it. So the first
 /// third of a trial is ignored, and the rest must exceed a young heap. Slow leaks are not detected, because
 /// that would need trials of hours.
-pub(super) fn leak(run: &Run<'_>) -> Vec<Seen> {
+pub(super) fn leak(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
     let services = run.succeeding().flat_map(|variant| used(variant).map(move |service| (variant, service)));
     let services: Vec<_> = services.collect();
     let alpha = SERIES_ALPHA / services.len().max(1) as f64;
-    let told = |(variant, service): (&Variant<'_>, _)| Some(variant.told(grows(variant, service, alpha)?));
+    let told =
+        |(variant, service): (&CheckedVariant<'_>, _)| Some(variant.told(grows(variant, service, alpha)?));
     services.into_iter().filter_map(told).collect()
 }
 
 /// The services with recorded figures.
-fn used<'a>(variant: &Variant<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+fn used<'a>(variant: &CheckedVariant<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
     let first = variant.slices.first().map(|slice| slice.services.as_slice());
     first.unwrap_or_default().iter().map(|used| used.service.as_str())
 }
 
-fn grows(variant: &Variant<'_>, service: &str, alpha: f64) -> Option<Seen> {
+fn grows(variant: &CheckedVariant<'_>, service: &str, alpha: f64) -> Option<CheckFinding> {
     let trials = &variant.trials;
     let rises: Vec<Rise> = trials.iter().filter_map(|trial| rise(trial, service)).collect();
     let slopes: Vec<f64> = rises.iter().map(|rise| rise.bytes_per_minute).collect();

@@ -6,7 +6,7 @@
 use model::{Counts, Quantity, evidence};
 use record::Slice;
 
-use super::{Run, Seen, Variant, either, only_if, wall_ns};
+use super::{CheckFinding, CheckedRun, CheckedVariant, either, only_if, wall_ns};
 
 /// Share of the time under load from which a silence is reported.
 const SILENT_SHARE_MIN: f64 = 0.01;
@@ -22,7 +22,7 @@ pub(crate) fn silent_ns(counts: &Counts, limit_ns: u64) -> u64 {
     counts.silences().iter().map(|silence| silence.waited_ns().saturating_sub(limit_ns)).sum()
 }
 
-pub(super) fn silent(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn silent(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let silent_ns = variant.sum(|slice| silent_ns(&slice.counts, 0));
     let each = variant.slices.iter().flat_map(|slice| slice.counts.silences());
     let longest_ns = each.map(|silence| silence.waited_ns()).max().filter(|_| silent_ns > 0)?;

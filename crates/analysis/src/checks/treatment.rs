@@ -11,7 +11,7 @@ use plan::{Factor, Plan, Service};
 use record::{ProcessSeen, ServiceStarted, Trial, Witness};
 
 use super::work::contract_of;
-use super::{Run, Seen, Variant, only_if, total, void, warning};
+use super::{CheckFinding, CheckedRun, CheckedVariant, only_if, total, void, warning};
 
 /// Minimum share of responses without a declared header that means it was not applied. Below, it was lost
 /// occasionally.
@@ -33,7 +33,7 @@ struct Failing<'a> {
 
 /// Reports variants whose responses (nearly) all lack a header that they are expected to have. Judged by the
 /// load, or without load by the responses before it.
-pub(super) fn treatment_not_applied(run: &Run<'_>, of: &Variant<'_>) -> Option<Seen> {
+pub(super) fn treatment_not_applied(run: &CheckedRun<'_>, of: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let (variant, trials) = (of.plan, &of.all_trials);
     let failing = in_load(variant, trials).unwrap_or_else(|| before_load(of))?;
     let declared = match declared_by(run.plan, of.index, failing.header) {
@@ -70,7 +70,7 @@ fn in_load<'a>(variant: &'a plan::Variant, trials: &[&Trial]) -> Option<Option<F
 
 /// The header that every response before the load lacks. A response with an unexpected status need not have
 /// it.
-fn before_load<'a>(of: &Variant<'a>) -> Option<Failing<'a>> {
+fn before_load<'a>(of: &CheckedVariant<'a>) -> Option<Failing<'a>> {
     // A request with its own contract does not have to meet the variant's.
     let is_held = |witness: &&Witness| std::ptr::eq(contract_of(of.plan, &witness.request), &of.plan.expect);
     let held = of.witnesses().filter(is_held);
@@ -136,7 +136,7 @@ pub(super) fn accept_encoding(load: &plan::Load) -> Option<&str> {
 }
 
 /// Length of the longest decoded body before the load. Without one, the mean over the load.
-fn body_bytes(of: &Variant<'_>) -> Option<u64> {
+fn body_bytes(of: &CheckedVariant<'_>) -> Option<u64> {
     let longest = of.witnesses().filter_map(|witness| witness.decoded_bytes).max();
     let slices: Vec<_> = of.all_trials.iter().flat_map(|trial| &trial.slices).collect();
     let answered = total(&slices, |slice| slice.counts.responses);
@@ -144,7 +144,7 @@ fn body_bytes(of: &Variant<'_>) -> Option<u64> {
 }
 
 /// Describes further observations, and possible remedies.
-fn circumstances(of: &Variant<'_>, failing: &Failing<'_>) -> (String, &'static str) {
+fn circumstances(of: &CheckedVariant<'_>, failing: &Failing<'_>) -> (String, &'static str) {
     let elsewhere = "see in the record's logs and in the processes' environments whether the setting arrives";
     if !header::is_same(failing.header, "content-encoding") {
         return (String::new(), elsewhere);
@@ -175,7 +175,7 @@ fn circumstances(of: &Variant<'_>, failing: &Failing<'_>) -> (String, &'static s
 }
 
 /// Reports a variant that compresses responses for clients that accept it, if the load's requests do not.
-pub(super) fn coding_not_requested(run: &Run<'_>, of: &Variant<'_>) -> Option<Seen> {
+pub(super) fn coding_not_requested(run: &CheckedRun<'_>, of: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let (request, name) = coding_on_request(of)?;
     let evidence = format!(
         "{request} is compressed ({name}) for clients that accept it, and the requests do not say that they do"
@@ -184,13 +184,13 @@ pub(super) fn coding_not_requested(run: &Run<'_>, of: &Variant<'_>) -> Option<Se
         "this measures it without compression; -H 'accept-encoding: {name}', in a file load.headers.accept-encoding, measures it with"
     );
     // If all variants compress in the same way, the choice is up to the user.
-    let coding = |other: &Variant<'_>| coding_on_request(other).map(|(_, name)| name) == Some(name);
+    let coding = |other: &CheckedVariant<'_>| coding_on_request(other).map(|(_, name)| name) == Some(name);
     let differs = !run.variants.iter().all(coding);
-    Some(if differs { warning(evidence, remedy) } else { Seen::note((), evidence, remedy) })
+    Some(if differs { warning(evidence, remedy) } else { CheckFinding::note((), evidence, remedy) })
 }
 
 /// A request, and the coding of its response if the request accepts it.
-fn coding_on_request<'a>(of: &Variant<'a>) -> Option<(&'a str, &'a str)> {
+fn coding_on_request<'a>(of: &CheckedVariant<'a>) -> Option<(&'a str, &'a str)> {
     of.witnesses().find_map(|seen| Some((seen.request.as_str(), seen.coding_on_request.as_deref()?)))
 }
 
@@ -213,13 +213,14 @@ pub const WATCHED_VARIABLES: [&str; 11] = [
 const OF_PM2: [&str; 4] = ["PATH", "PM2_HOME", "PM2_DISCRETE_MODE", "PM2_DISABLE_VERSION_CHECK"];
 
 /// Service, process, variable and expected value of a variable that did not reach the process.
-type Lost<'a> = (&'a str, &'a ProcessSeen, &'a str, String);
+type LostVariable<'a> = (&'a str, &'a ProcessSeen, &'a str, String);
 
 /// Reports a process that serves with a different value of a variable than the experiment sets, or without
 /// it. Variables whose value in the plan has a placeholder differ between trials and are not compared.
-pub(super) fn environment_lost(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn environment_lost(_: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let trials = &variant.all_trials;
-    let lost: Vec<Lost<'_>> = trials.iter().filter_map(|trial| lost_in(trial, variant.plan)).collect();
+    let lost: Vec<LostVariable<'_>> =
+        trials.iter().filter_map(|trial| lost_in(trial, variant.plan)).collect();
     let (service, process, variable, wanted) = lost.first()?;
     let seen = match process.environment.get(*variable) {
         Some(value) => format!("{variable}={value}"),
@@ -235,7 +236,7 @@ pub(super) fn environment_lost(_: &Run<'_>, variant: &Variant<'_>) -> Option<See
     ))
 }
 
-fn lost_in<'a>(trial: &'a Trial, variant: &'a plan::Variant) -> Option<Lost<'a>> {
+fn lost_in<'a>(trial: &'a Trial, variant: &'a plan::Variant) -> Option<LostVariable<'a>> {
     trial.started.services.iter().find_map(|started| {
         let service = variant.services.iter().find(|service| service.name == started.service)?;
         let at_end = trial.ended.as_ref().and_then(|ended| ended.processes_by_service.get(&started.service));
@@ -284,7 +285,7 @@ fn surrounds(seen: &str, wanted: &str) -> bool {
         .any(|(at, _)| ends(seen[..at].chars().next_back()) && ends(seen[at + wanted.len()..].chars().next()))
 }
 
-pub(super) fn stale_server(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn stale_server(_: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let ended: Vec<_> = variant.all_trials.iter().filter_map(|trial| trial.ended.as_ref()).collect();
     let late: Vec<_> = ended.iter().filter(|ended| !ended.late_ports.is_empty()).collect();
     if let Some(first) = late.first() {

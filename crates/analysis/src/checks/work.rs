@@ -11,7 +11,7 @@ use plan::{Comparison, Contract, Load, Request, comparable_contract};
 use record::{ContentSeen, ContractFailure, Slice, Witness};
 
 use super::treatment::{accept_encoding, values};
-use super::{Run, Seen, Variant, either, only_if, void, warning};
+use super::{CheckFinding, CheckedRun, CheckedVariant, either, only_if, void, warning};
 use crate::failure::{self, FailureClass, fruitless};
 use crate::variant::{counted, outcome};
 
@@ -24,7 +24,7 @@ const CONTENT_BYTES_MIN: u64 = 64;
 
 /// Reports too many requests without an expected response. A capacity measurement counts them as never
 /// responded to, and its windows are placed where the allowed number fails.
-pub(super) fn errors(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn errors(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     only_if(run.plan.design.slo.is_empty())?;
     let whole = outcome(&variant.slices);
     // If one request is judged separately, successes of others do not count for it.
@@ -59,22 +59,22 @@ fn of_endpoint(slices: &[&Slice], name: &str) -> RequestOutcome {
 }
 
 /// Reports content that was read as identity, as browsers do, because its content coding is unknown.
-pub(super) fn unknown_coding(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn unknown_coding(_: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let coding = variant.slices.iter().find_map(|slice| slice.counts.unknown_coding.as_ref())?;
     let evidence = format!("Content-Encoding names {coding:?}, and the content was not decoded");
     let remedy = "known are gzip, deflate, br, zstd and identity; a charset belongs into Content-Type";
-    Some(Seen::note((), evidence, remedy))
+    Some(CheckFinding::note((), evidence, remedy))
 }
 
 /// Reports the outcome of a variant that never succeeded. It invalidates nothing, because it is the result.
-pub(super) fn no_success(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn no_success(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let remedy = "if it cannot do better that is the answer, and there is no number beside it; else see its output in the record's logs, \
                   load.timeout, and what `expect` says";
     Some(warning(failure::measured(run.record, variant.index)?.answer, remedy))
 }
 
 /// Reports bytes that arrived when no response was pending: after a complete response, or between slices.
-pub(super) fn unasked(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn unasked(_: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let errors = variant.slices.iter().flat_map(|slice| &slice.counts.errors);
     let unasked = errors.filter(|error| (error.phase, error.cause) == (Phase::Idle, Cause::Malformed));
     let count: u64 = unasked.map(|error| error.count).sum();
@@ -93,7 +93,7 @@ fn lost(slices: &[&Slice]) -> String {
 }
 
 /// Reports comparisons of variants that responded differently.
-pub(super) fn different_work(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
+pub(super) fn different_work(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding> {
     let pair = Pair::of(run, asked)?;
     let looked_at = pair.requests().filter_map(|(one, other)| pair.difference(&one, &other));
     let sampled = pair.sampled().filter_map(|(name, one, other)| pair.content_difference(name, &one, &other));
@@ -112,7 +112,7 @@ pub(super) fn different_work(run: &Run<'_>, asked: &Comparison) -> Option<Seen> 
 
 /// Reports comparisons of variants that sent different amounts during the load, unless the responses before
 /// the load explain it: the same content, sent with a different coding as declared in the experiment.
-pub(super) fn different_bodies(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
+pub(super) fn different_bodies(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding> {
     let [one, other] = run.pair(asked)?;
     // Different expectations declare that the responses differ.
     only_if(!expects_other(one.plan, other.plan))?;
@@ -128,7 +128,7 @@ pub(super) fn different_bodies(run: &Run<'_>, asked: &Comparison) -> Option<Seen
 }
 
 /// Body bytes per response of the load. `None` if no request succeeded.
-fn sent_bytes(variant: &Variant<'_>) -> Option<f64> {
+fn sent_bytes(variant: &CheckedVariant<'_>) -> Option<f64> {
     let (bytes, responses) = (variant.sum(|of| of.counts.body_bytes), variant.sum(|of| of.counts.responses));
     (!fruitless(&variant.slices)).then(|| bytes as f64 / responses.max(1) as f64)
 }
@@ -156,7 +156,7 @@ struct Steady<'a> {
 }
 
 impl<'a> Steady<'a> {
-    fn of(looks: &Looks<'a>) -> Steady<'a> {
+    fn of(looks: &RequestWitnesses<'a>) -> Steady<'a> {
         Steady { bytes: bytes(looks), sha256: hash(looks), content_type: Some(content_type(looks)) }
     }
 
@@ -173,17 +173,17 @@ impl<'a> Steady<'a> {
     }
 }
 
-fn samples<'a>(variant: &Variant<'a>) -> Samples<'a> {
+fn samples<'a>(variant: &CheckedVariant<'a>) -> Samples<'a> {
     let ended = variant.all_trials.iter().filter_map(|trial| trial.ended.as_ref());
     let contents = ended.flat_map(|ended| &ended.contents);
     model::grouped(contents.map(|(name, seen)| (name.as_str(), seen.as_slice()))).into_iter().collect()
 }
 
 /// All recorded responses to one request of a variant, in all its trials.
-type Looks<'a> = Vec<&'a Witness>;
+type RequestWitnesses<'a> = Vec<&'a Witness>;
 
 impl<'a> Pair<'a> {
-    fn of(run: &Run<'a>, asked: &Comparison) -> Option<Pair<'a>> {
+    fn of(run: &CheckedRun<'a>, asked: &Comparison) -> Option<Pair<'a>> {
         let pair = run.pair(asked)?;
         let witnesses = pair.map(|variant| variant.witnesses().collect());
         let across_commits = run.plan.against.is_some();
@@ -201,10 +201,10 @@ impl<'a> Pair<'a> {
 
     /// Recorded responses of both variants to each request that both received. If both variants have one
     /// request each, these are paired whatever their paths.
-    fn requests(&self) -> impl Iterator<Item = (Looks<'a>, Looks<'a>)> {
+    fn requests(&self) -> impl Iterator<Item = (RequestWitnesses<'a>, RequestWitnesses<'a>)> {
         let single = self.is_single();
         let names: BTreeSet<&str> = self.witnesses[0].iter().map(|of| of.request.as_str()).collect();
-        let looks = move |side: usize, name: &str| -> Looks<'a> {
+        let looks = move |side: usize, name: &str| -> RequestWitnesses<'a> {
             let all = self.witnesses[side].iter().copied();
             all.filter(|witness| single || witness.request == name).collect()
         };
@@ -227,7 +227,11 @@ impl<'a> Pair<'a> {
     }
 
     /// Difference of the variants in one request, and whether it invalidates the comparison.
-    fn difference(&self, one: &Looks<'_>, other: &Looks<'_>) -> Option<(bool, Evidence)> {
+    fn difference(
+        &self,
+        one: &RequestWitnesses<'_>,
+        other: &RequestWitnesses<'_>,
+    ) -> Option<(bool, Evidence)> {
         let request = one.first()?.request.as_str();
         let (status, other_status) = (status(one)?, status(other)?);
         let expected = |side: usize, status| contract_of(self.variants[side], request).accepts_status(status);
@@ -294,7 +298,9 @@ impl<'a> Pair<'a> {
             let each = load.requests.iter().all(|request| seen(&request.name));
             !all.is_empty() && all.iter().all(known) && if load.is_mix() { each } else { one }
         };
-        let coding = |looks: Looks<'_>| looks.first().map(|look| values(look, "content-encoding").join(", "));
+        let coding = |looks: RequestWitnesses<'_>| {
+            looks.first().map(|look| values(look, "content-encoding").join(", "))
+        };
         let declared = |of: &plan::Variant| {
             of.expect.headers.keys().any(|name| header::is_same(name, "content-encoding"))
         };
@@ -402,13 +408,13 @@ fn expects_other(one: &plan::Variant, other: &plan::Variant) -> bool {
 }
 
 /// The status of all recorded responses. `None` if it varies.
-fn status(looks: &Looks<'_>) -> Option<u16> {
+fn status(looks: &RequestWitnesses<'_>) -> Option<u16> {
     let first = looks.first()?.status;
     looks.iter().all(|look| look.status == first).then_some(first)
 }
 
 /// The content length. `None` if unknown, or if it varies by more than the tolerance between variants.
-fn bytes(looks: &Looks<'_>) -> Option<u64> {
+fn bytes(looks: &RequestWitnesses<'_>) -> Option<u64> {
     let known = |look: &&Witness| look.decoded_bytes.filter(|_| look.repeats);
     let all: Vec<u64> = looks.iter().map(known).collect::<Option<_>>()?;
     let (least, most) = (*all.iter().min()?, *all.iter().max()?);
@@ -416,13 +422,13 @@ fn bytes(looks: &Looks<'_>) -> Option<u64> {
 }
 
 /// Hash of the content. `None` unless it is known to be the same for every process of the variant.
-fn hash<'a>(looks: &Looks<'a>) -> Option<&'a str> {
+fn hash<'a>(looks: &RequestWitnesses<'a>) -> Option<&'a str> {
     let first = looks.first()?.decoded_sha256.as_deref()?;
     let same = looks.iter().all(|look| look.repeats && look.decoded_sha256.as_deref() == Some(first));
     (same && looks.len() > 1).then_some(first)
 }
 
-fn content_type(looks: &Looks<'_>) -> String {
+fn content_type(looks: &RequestWitnesses<'_>) -> String {
     let all = looks.first().map(|look| values(look, "content-type").join(", ")).unwrap_or_default();
     if all.is_empty() { "none".to_owned() } else { all }
 }

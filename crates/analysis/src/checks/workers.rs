@@ -6,8 +6,8 @@ use model::quantity::{counted, many};
 use model::{Quantity, evidence};
 use record::{Trial, WorkersLost};
 
-use super::{Run, Seen, Variant, either, only_if, void, warning};
-use crate::variant::{Work, middle_count, workers};
+use super::{CheckFinding, CheckedRun, CheckedVariant, either, only_if, void, warning};
+use crate::variant::{WorkerShares, middle_count, workers};
 
 /// Share of a variant's trials with only one serving process from which on the variant is invalid.
 const ALONE_SHARE_VOID: f64 = 0.5;
@@ -19,13 +19,15 @@ const WORKER_SHARE_MIN: f64 = 0.5;
 /// hash of their ports reach 0.2 by chance.
 const UNEVEN_MAX: f64 = 0.5;
 
-pub(super) fn workers_idle(variant: &Variant<'_>, service: &str) -> Option<Seen> {
+pub(super) fn workers_idle(variant: &CheckedVariant<'_>, service: &str) -> Option<CheckFinding> {
     workers(variant.trials.first()?, service)?;
-    let asked = |trial: &&Trial| Some((workers(trial, service)?, Work::of(trial, service)?));
-    let all: Vec<(u32, Work)> = variant.trials.iter().filter_map(asked).collect();
-    let fewer: Vec<&(u32, Work)> = all.iter().filter(|(wanted, work)| work.serving() < *wanted).collect();
+    let asked = |trial: &&Trial| Some((workers(trial, service)?, WorkerShares::of(trial, service)?));
+    let all: Vec<(u32, WorkerShares)> = variant.trials.iter().filter_map(asked).collect();
+    let fewer: Vec<&(u32, WorkerShares)> =
+        all.iter().filter(|(wanted, work)| work.serving() < *wanted).collect();
     let least = fewer.iter().map(|(_, work)| work.serving()).min()?;
-    let worst: Vec<&&(u32, Work)> = fewer.iter().filter(|(_, work)| work.serving() == least).collect();
+    let worst: Vec<&&(u32, WorkerShares)> =
+        fewer.iter().filter(|(_, work)| work.serving() == least).collect();
     let done = worst.iter().map(|(_, work)| work.of_busiest(least));
     let (done, whole) = done.fold((0, 0), |(done, whole), (some, of)| (done + some, whole + of));
     let alone = least == 1 && worst.len() as f64 >= ALONE_SHARE_VOID * all.len() as f64;
@@ -49,7 +51,7 @@ pub(super) fn workers_idle(variant: &Variant<'_>, service: &str) -> Option<Seen>
 
 /// Reports lost workers. The rest of the service then serves with fewer processes, or with new ones without
 /// connections, which is not the intended configuration, however good the figures.
-pub(super) fn workers_lost(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn workers_lost(_: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let measured = variant.trials.iter().filter(|trial| trial.measured().next().is_some());
     let hit: Vec<(&&Trial, &WorkersLost)> =
         measured.filter_map(|trial| Some((trial, trial.ended.as_ref()?.workers_lost.first()?))).collect();
@@ -64,7 +66,7 @@ pub(super) fn workers_lost(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     Some(void(evidence, "find out in the service's log why its workers end, and run again"))
 }
 
-pub(super) fn too_many_workers(variant: &Variant<'_>, service: &str) -> Option<Seen> {
+pub(super) fn too_many_workers(variant: &CheckedVariant<'_>, service: &str) -> Option<CheckFinding> {
     let started = variant.trials.first()?.started.services.iter();
     let cpus = started.into_iter().find(|started| started.service == service)?.cpus.len();
     let serving = middle_count(variant.trials.iter().filter_map(|trial| serving(trial, service)))?;
@@ -81,7 +83,7 @@ pub(super) fn too_many_workers(variant: &Variant<'_>, service: &str) -> Option<S
 /// Number of processes of a trial that do the work, at most the configured number. Otherwise the parent would
 /// count as well.
 fn serving(trial: &Trial, service: &str) -> Option<u32> {
-    let work = Work::of(trial, service)?;
+    let work = WorkerShares::of(trial, service)?;
     Some(match workers(trial, service) {
         Some(asked) => work.serving().min(asked),
         None => work.above(WORKER_SHARE_MIN),
@@ -90,9 +92,10 @@ fn serving(trial: &Trial, service: &str) -> Option<u32> {
 
 /// Reports that one worker does much more work than the others, if all do some. Idle workers are reported by
 /// `workers_idle`.
-pub(super) fn workers_uneven(variant: &Variant<'_>, service: &str) -> Option<Seen> {
+pub(super) fn workers_uneven(variant: &CheckedVariant<'_>, service: &str) -> Option<CheckFinding> {
     let asked = workers(variant.trials.first()?, service).filter(|asked| *asked >= 2)?;
-    let works: Vec<Work> = variant.trials.iter().filter_map(|trial| Work::of(trial, service)).collect();
+    let works: Vec<WorkerShares> =
+        variant.trials.iter().filter_map(|trial| WorkerShares::of(trial, service)).collect();
     only_if(!works.is_empty() && works.iter().all(|work| work.serving() >= asked))?;
     let by_skew = works.iter().map(|work| (skew(work, asked), work));
     let (typical, work) = stats::middle_by(by_skew, |(skew, _)| *skew)?;
@@ -111,7 +114,7 @@ pub(super) fn workers_uneven(variant: &Variant<'_>, service: &str) -> Option<See
 }
 
 /// Unevenness from 0 (all equal) to 1 (one does all).
-fn skew(work: &Work, workers: u32) -> f64 {
+fn skew(work: &WorkerShares, workers: u32) -> f64 {
     let even = 1.0 / f64::from(workers);
     (work.shares(workers).first().copied().unwrap_or(even) - even) / (1.0 - even)
 }

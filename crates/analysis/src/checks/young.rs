@@ -10,10 +10,10 @@ use plan::Comparison;
 use record::{Record, Slice, Trial};
 
 use super::series::{SERIES_ALPHA, of_trial};
-use super::{Run, Seen, Variant, void};
+use super::{CheckFinding, CheckedRun, CheckedVariant, void};
 use crate::comparison::ratios;
 use crate::metric::{log_over, of_slices};
-use crate::rule::{Pace, budget_s};
+use crate::rule::{BlockPace, budget_s};
 
 /// Change of the ratio within each trial, as a logarithm, that is not noise: with three trials, and with two.
 const CHANGE_MIN: [(usize, f64); 2] = [(3, 0.25), (2, 0.4)];
@@ -82,7 +82,7 @@ pub fn changing_variants(record: &Record, block: u32) -> Vec<usize> {
 }
 
 /// Reports a variant whose figures change within each trial by more than the observed difference.
-pub(super) fn still_changing(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+pub(super) fn still_changing(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let comparisons = &run.plan.comparisons;
     let involved =
         comparisons.iter().filter(|asked| [asked.baseline, asked.candidate].contains(&variant.index));
@@ -113,7 +113,7 @@ fn goes_on(changed: &[Changed], alpha: f64) -> Option<f64> {
     (sudden || tested()).then_some(mean)
 }
 
-fn seen(run: &Run<'_>, variant: &Variant<'_>, trials: usize) -> Option<Seen> {
+fn seen(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>, trials: usize) -> Option<CheckFinding> {
     let metric = of_slices(run.plan.design.metric, run.record);
     let (mut first, mut last, mut oldest_s) = (0.0, 0.0, 0.0_f64);
     let of_several: Vec<Vec<&Slice>> =
@@ -132,7 +132,7 @@ fn seen(run: &Run<'_>, variant: &Variant<'_>, trials: usize) -> Option<Seen> {
         |log: f64| Quantity { value: (log / of_several.len().max(1) as f64).exp(), unit: metric.unit() };
     let warm_up_s = (oldest_s * WARM_UP_ROOM / WARM_UP_STEP_S).ceil() * WARM_UP_STEP_S;
     let warm_up_now_s = run.record.warm_up.as_ref().map_or(0.0, |warm_up| warm_up.seconds);
-    let pace = Pace::of(run.record)?;
+    let pace = BlockPace::of(run.record)?;
     let block_s = pace.block_s + pace.variants as f64 * (warm_up_s - warm_up_now_s).max(0.0);
     let budget_s = budget_s(block_s * f64::from(BLOCKS_ASKED));
     let what = match of_several.is_empty() {

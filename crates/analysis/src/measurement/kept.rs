@@ -8,10 +8,10 @@
 //!
 //! This module only compares successes with due requests. Checks determine the cause.
 
-use model::{BUCKET_NS, OpenLoop, Process, Rate};
+use model::{ArrivalProcess, BUCKET_NS, OpenLoop, Rate};
 use stats::{Latencies, Quantile};
 
-use super::Window;
+use super::MeasuredWindow;
 use crate::checks::{GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
 use crate::only_if;
 
@@ -31,7 +31,7 @@ const SERVICE_TIME_Q: f64 = 0.1;
 
 /// Result of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum RateKept {
     /// Successes kept up with due requests.
     Up,
     /// A backlog grew.
@@ -46,7 +46,7 @@ pub enum Kept {
     NothingDue,
 }
 
-impl Kept {
+impl RateKept {
     /// Description of the result.
     pub fn words(self) -> &'static str {
         self.told().0
@@ -59,19 +59,19 @@ impl Kept {
 
     fn told(self) -> (&'static str, &'static str) {
         match self {
-            Kept::Up => ("kept up", "kept_up"),
-            Kept::Behind => ("fell behind", "fell_behind"),
-            Kept::Failing => ("errors", "not_good"),
-            Kept::ClientLate => ("client late", "client_late"),
-            Kept::NoSuccess => ("no success", "no_answer"),
-            Kept::NothingDue => ("nothing was due", "nothing_due"),
+            RateKept::Up => ("kept up", "kept_up"),
+            RateKept::Behind => ("fell behind", "fell_behind"),
+            RateKept::Failing => ("errors", "not_good"),
+            RateKept::ClientLate => ("client late", "client_late"),
+            RateKept::NoSuccess => ("no success", "no_answer"),
+            RateKept::NothingDue => ("nothing was due", "nothing_due"),
         }
     }
 }
 
 /// A part of a window, in whole buckets of the slice.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stretch {
+pub struct WindowPart {
     /// Start, in seconds of the window.
     pub from_s: f64,
     /// End, in seconds of the window.
@@ -84,7 +84,7 @@ pub struct Stretch {
     pub kept: bool,
 }
 
-impl Stretch {
+impl WindowPart {
     /// Requests due per second.
     pub fn due_per_s(&self) -> f64 {
         self.due / (self.to_s - self.from_s)
@@ -124,9 +124,9 @@ pub enum Bend {
     },
 }
 
-impl Window<'_> {
+impl MeasuredWindow<'_> {
     /// Result of a constant rate. `None` for other loads.
-    pub fn kept(&self) -> Option<Kept> {
+    pub fn kept(&self) -> Option<RateKept> {
         let (rate, counts) = (self.asked.open?.rate, &self.slice.counts);
         rate.constant_per_s()?;
         let late = self.is_client_late();
@@ -136,12 +136,12 @@ impl Window<'_> {
         let behind = open.and_then(|open| open.sent_share()).is_some_and(|sent| sent < SENT_SHARE_MIN)
             || self.stretch(rate, buckets / 2..buckets).is_some_and(|half| !half.kept);
         Some(match () {
-            () if counts.due() == 0 => Kept::NothingDue,
-            () if counts.successful == 0 => Kept::NoSuccess,
-            () if bad as f64 > (1.0 - SUCCESS_SHARE_MIN) * counts.due() as f64 => Kept::Failing,
-            () if late || behind && self.is_client_busy() => Kept::ClientLate,
-            () if behind => Kept::Behind,
-            () => Kept::Up,
+            () if counts.due() == 0 => RateKept::NothingDue,
+            () if counts.successful == 0 => RateKept::NoSuccess,
+            () if bad as f64 > (1.0 - SUCCESS_SHARE_MIN) * counts.due() as f64 => RateKept::Failing,
+            () if late || behind && self.is_client_busy() => RateKept::ClientLate,
+            () if behind => RateKept::Behind,
+            () => RateKept::Up,
         })
     }
 
@@ -165,7 +165,7 @@ impl Window<'_> {
     }
 
     /// The stretches of a ramp (tenths of it), as far as it got. Empty for other loads.
-    pub fn stretches(&self) -> Vec<Stretch> {
+    pub fn stretches(&self) -> Vec<WindowPart> {
         let ramp = self.asked.open.and_then(|open| Some((open.rate, open.rate.ramp()?)));
         let Some((rate, (.., over))) = ramp else { return Vec::new() };
         let planned = (over.as_nanos() / u128::from(BUCKET_NS)) as usize;
@@ -181,7 +181,7 @@ impl Window<'_> {
     }
 
     /// `None` if the range is empty.
-    fn stretch(&self, rate: Rate, buckets: std::ops::Range<usize>) -> Option<Stretch> {
+    fn stretch(&self, rate: Rate, buckets: std::ops::Range<usize>) -> Option<WindowPart> {
         let counts = &self.slice.counts;
         let at_s = |bucket: usize| (bucket as u64 * BUCKET_NS).min(counts.window_ns) as f64 / 1e9;
         let (from_s, to_s) = (at_s(buckets.start), at_s(buckets.end));
@@ -192,7 +192,7 @@ impl Window<'_> {
         };
         let answerable = due(self.service_time_s());
         let least = SUCCESS_SHARE_MIN * answerable - self.chance(answerable);
-        Some(Stretch { from_s, to_s, due: due(0.0), ok, kept: ok as f64 >= least })
+        Some(WindowPart { from_s, to_s, due: due(0.0), ok, kept: ok as f64 >= least })
     }
 
     /// Requests due in the first seconds of the window: from the counts, interpolated within a bucket. In merged
@@ -214,8 +214,8 @@ impl Window<'_> {
     fn chance(&self, due: f64) -> f64 {
         let spread = CHANCE * due.sqrt();
         let at_random = match self.asked.open.map(|open| open.process) {
-            Some(Process::Poisson) => true,
-            Some(Process::Constant) | None => false,
+            Some(ArrivalProcess::Poisson) => true,
+            Some(ArrivalProcess::Constant) | None => false,
         };
         if at_random && self.due_counted().is_none() {
             return spread;
@@ -233,20 +233,20 @@ impl Window<'_> {
 
 /// Finds the [`Bend`]. A stretch that fell behind below a stretch that kept up was a brief disturbance, not a
 /// bend.
-fn bend(rate: Rate, stretches: &[Stretch]) -> Option<Bend> {
+fn bend(rate: Rate, stretches: &[WindowPart]) -> Option<Bend> {
     let (from_per_s, to_per_s, _) = rate.ramp()?;
     only_if(stretches.len() >= STRETCHES_MIN)?;
-    let mut rising: Vec<&Stretch> = stretches.iter().collect();
+    let mut rising: Vec<&WindowPart> = stretches.iter().collect();
     if to_per_s < from_per_s {
         rising.reverse();
     }
-    let highest = |stretch: &Stretch| rate.at(stretch.from_s).max(rate.at(stretch.to_s));
+    let highest = |stretch: &WindowPart| rate.at(stretch.from_s).max(rate.at(stretch.to_s));
     let behind = rising.iter().rev().take_while(|stretch| !stretch.kept).count();
     let (below, beyond) = rising.split_at(rising.len() - behind);
     let kept = below.last().map_or(from_per_s.min(to_per_s), |stretch| highest(stretch));
     // Within chance, the limit may lie inside the last stretch that kept up, so the result is at most the
     // best throughput.
-    let most = stretches.iter().map(Stretch::ok_per_s).fold(0.0, f64::max);
+    let most = stretches.iter().map(WindowPart::ok_per_s).fold(0.0, f64::max);
     // A service at its limit delivers that limit, which is below the rates of the first stretch beyond.
     let gave = beyond.iter().filter(|stretch| stretch.exceeds(highest(beyond[0])));
     let gave = gave.map(|stretch| stretch.ok_per_s()).reduce(f64::max);

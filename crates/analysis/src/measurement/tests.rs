@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Ask, AskedOpen, Counts, GeneratorUse, Level, OpenLoop, Process, Rate};
+use model::{ArrivalProcess, Ask, AskedOpen, Counts, GeneratorUse, OpenLoop, Rate, RateLevel};
 use record::MachineUse;
 use stats::Latencies;
 
@@ -38,12 +38,12 @@ fn counts() -> Counts {
 }
 
 /// Creates a slice at a rate, in which `queued` requests found no free connection.
-fn at_rate(mut counts: Counts, rate: Rate, process: Process, queued: u64) -> Slice {
+fn at_rate(mut counts: Counts, rate: Rate, process: ArrivalProcess, queued: u64) -> Slice {
     let (intended, response) = (counts.sent, counts.latency.clone());
     let mut open = OpenLoop { intended, sent_in_window: intended, queued, response, ..OpenLoop::default() };
     (0..intended - queued).for_each(|n| open.schedule_lag.record(60_000 + n % 100 * 100));
     counts.open = Some(Box::new(open));
-    let open = AskedOpen { ask: Ask::At(Level::PerSecond(rate.at(0.0))), rate, process, seed: 1 };
+    let open = AskedOpen { ask: Ask::At(RateLevel::PerSecond(rate.at(0.0))), rate, process, seed: 1 };
     Slice {
         block: 1,
         variant: 0,
@@ -51,7 +51,7 @@ fn at_rate(mut counts: Counts, rate: Rate, process: Process, queued: u64) -> Sli
         turns: 1,
         connections: 32,
         waits: false,
-        asked: Some(Asked { until: Until::Elapsed(Duration::from_secs(10)), open: Some(open) }),
+        asked: Some(SliceRequest { until: Until::Elapsed(Duration::from_secs(10)), open: Some(open) }),
         counts,
         generators: Vec::new(),
         services: Vec::new(),
@@ -60,12 +60,12 @@ fn at_rate(mut counts: Counts, rate: Rate, process: Process, queued: u64) -> Sli
 }
 
 /// Evaluates the rate of a slice without running checks.
-fn kept(slice: &Slice) -> Option<Kept> {
-    Window::alone(slice).kept()
+fn kept(slice: &Slice) -> Option<RateKept> {
+    MeasuredWindow::alone(slice).kept()
 }
 
 fn bend(slice: &Slice) -> Option<Bend> {
-    Window::alone(slice).bend()
+    MeasuredWindow::alone(slice).bend()
 }
 
 fn open(slice: &mut Slice) -> &mut OpenLoop {
@@ -93,7 +93,7 @@ fn ramp((from_per_s, to_per_s): (f64, f64), limit_per_s: impl Fn(f64) -> f64) ->
         successful_per_100_ms: buckets,
         ..counts()
     };
-    let mut at = at_rate(counts, rate, Process::Constant, intended - ok);
+    let mut at = at_rate(counts, rate, ArrivalProcess::Constant, intended - ok);
     open(&mut at).sent_in_window = ok;
     at
 }
@@ -101,50 +101,50 @@ fn ramp((from_per_s, to_per_s): (f64, f64), limit_per_s: impl Fn(f64) -> f64) ->
 /// 10,000 requests per second for ten seconds, evenly, with a success for each when due.
 fn even() -> Slice {
     let counts = Counts { successful_per_100_ms: vec![1000; 100], ..counts() };
-    at_rate(counts, Rate::Constant(10_000.0), Process::Constant, 0)
+    at_rate(counts, Rate::Constant(10_000.0), ArrivalProcess::Constant, 0)
 }
 
 #[test]
 fn a_rate_is_kept_where_successes_come_as_requests_are_due() {
-    assert_eq!(kept(&even()), Some(Kept::Up));
+    assert_eq!(kept(&even()), Some(RateKept::Up));
 
     // Delayed by the service time, only at the start.
     let mut slow = even();
     slow.counts.successful_per_100_ms[..5].fill(0);
-    assert_eq!(kept(&slow), Some(Kept::Up));
+    assert_eq!(kept(&slow), Some(RateKept::Up));
 
     let mut unsent = even();
     (open(&mut unsent).sent_in_window, open(&mut unsent).queued) = (98_000, 90_000);
-    assert_eq!(kept(&unsent), Some(Kept::Behind));
+    assert_eq!(kept(&unsent), Some(RateKept::Behind));
 
     // With a connection for every waiting request nothing is queued, but the service still falls behind.
     let mut waiting = even();
     waiting.connections = 100_000;
     waiting.counts.successful_per_100_ms.fill(950);
-    assert_eq!(kept(&waiting), Some(Kept::Behind));
+    assert_eq!(kept(&waiting), Some(RateKept::Behind));
 
     let mut bad = even();
     bad.counts.successful = 98_000;
-    assert_eq!(kept(&bad), Some(Kept::Failing));
+    assert_eq!(kept(&bad), Some(RateKept::Failing));
 
     let mut late = even();
     (0..5000).for_each(|_| open(&mut late).schedule_lag.record(50_000_000));
-    assert_eq!(kept(&late), Some(Kept::ClientLate));
+    assert_eq!(kept(&late), Some(RateKept::ClientLate));
     // A failure counts however late the request was sent.
     late.counts.successful = 98_000;
-    assert_eq!(kept(&late), Some(Kept::Failing));
+    assert_eq!(kept(&late), Some(RateKept::Failing));
 
     // A client at its limit that kept the rate has still measured it.
     let mut busy = even();
     busy.counts.generator.cpu_ns = vec![9_900_000_000];
-    assert_eq!(kept(&busy), Some(Kept::Up));
+    assert_eq!(kept(&busy), Some(RateKept::Up));
     busy.counts.successful_per_100_ms.fill(900);
-    assert_eq!(kept(&busy), Some(Kept::ClientLate));
+    assert_eq!(kept(&busy), Some(RateKept::ClientLate));
 
     let mut silent = even();
     silent.counts.successful = 0;
     silent.counts.responses = 0;
-    assert_eq!(kept(&silent), Some(Kept::NoSuccess));
+    assert_eq!(kept(&silent), Some(RateKept::NoSuccess));
 }
 
 /// Of 500 due requests of a Poisson process in the second half, 450 is possible by chance and 400 is not. If
@@ -154,13 +154,13 @@ fn chance_is_no_falling_behind_and_counted_arrivals_leave_less_to_it() {
     let of = |sent: u64, ok: u32, due: Vec<u32>| {
         let successful_per_100_ms = vec![ok; 100];
         let counts = Counts { sent, responses: sent, successful: sent, successful_per_100_ms, ..counts() };
-        let mut at = at_rate(counts, Rate::Constant(sent as f64 / 10.0), Process::Poisson, 0);
+        let mut at = at_rate(counts, Rate::Constant(sent as f64 / 10.0), ArrivalProcess::Poisson, 0);
         open(&mut at).due_per_100_ms = due;
         kept(&at)
     };
-    assert_eq!([of(1000, 9, vec![]), of(1000, 8, vec![])], [Some(Kept::Up), Some(Kept::Behind)]);
+    assert_eq!([of(1000, 9, vec![]), of(1000, 8, vec![])], [Some(RateKept::Up), Some(RateKept::Behind)]);
     let counted = |due: u32| of(20_000, 190, vec![due; 100]);
-    assert_eq!([counted(190), counted(200)], [Some(Kept::Up), Some(Kept::Behind)]);
+    assert_eq!([counted(190), counted(200)], [Some(RateKept::Up), Some(RateKept::Behind)]);
 }
 
 /// The reported limit is below the actual one, by no more than a tenth of the ramp.
@@ -183,7 +183,7 @@ fn a_ramp_bends_at_the_limit_of_the_service() {
 fn a_ramp_says_no_more_than_it_shows() {
     // A stall with recovery is not a bend.
     let stalled = ramp((1000.0, 5000.0), |t| if (3.5..4.5).contains(&t) { 0.0 } else { 8000.0 });
-    assert!(Window::alone(&stalled).stretches().iter().any(|stretch| !stretch.kept));
+    assert!(MeasuredWindow::alone(&stalled).stretches().iter().any(|stretch| !stretch.kept));
     assert_eq!(bend(&stalled), Some(Bend::NotUpTo(5000.0)));
 
     // A service that becomes faster over time was not limited by the rate.
@@ -204,7 +204,10 @@ fn a_ramp_says_no_more_than_it_shows() {
     let mut stopped = ramp((1000.0, 5000.0), |_| 4500.0);
     stopped.counts.successful_per_100_ms.truncate(50);
     stopped.counts.window_ns = 5_000_000_000;
-    assert_eq!((Window::alone(&stopped).stretches().len(), bend(&stopped)), (5, Some(Bend::NotUpTo(3000.0))));
+    assert_eq!(
+        (MeasuredWindow::alone(&stopped).stretches().len(), bend(&stopped)),
+        (5, Some(Bend::NotUpTo(3000.0)))
+    );
 
     // A bend caused by the client is not reported for the service.
     let mut busy = ramp((1000.0, 5000.0), |_| 3000.0);
@@ -215,9 +218,9 @@ fn a_ramp_says_no_more_than_it_shows() {
 #[test]
 fn a_load_that_stood_still_is_no_measurement() {
     let mut at = even();
-    assert!(Window::alone(&at).own().all(|finding| finding.check != Check::BlocksDropped));
+    assert!(MeasuredWindow::alone(&at).own().all(|finding| finding.check != Check::BlocksDropped));
     at.counts.halted_ns = 2_000_000_000;
-    let mut window = Window::alone(&at);
+    let mut window = MeasuredWindow::alone(&at);
     window.findings = window.own().collect();
     let void = window.void().expect("it is invalid");
     assert_eq!((void.check, void.grade), (Check::BlocksDropped, Grade::Invalid));
@@ -230,8 +233,8 @@ fn requests_that_were_never_sent_make_a_number_of_requests_invalid() {
     let found = |total: u64, interrupted: bool| {
         let mut slice = even();
         slice.counts.open = None;
-        slice.asked = Some(Asked { until: Until::Requests(total), open: None });
-        let mut window = Window::alone(&slice);
+        slice.asked = Some(SliceRequest { until: Until::Requests(total), open: None });
+        let mut window = MeasuredWindow::alone(&slice);
         window.interrupted = interrupted;
         window.own().find(|finding| finding.check == Check::Errors)
     };
@@ -246,8 +249,8 @@ fn a_short_window_is_made_longer_by_its_flag() {
     let remedies = |until: Until, window_ns: u64| {
         let mut slice = even();
         (slice.counts.open, slice.counts.window_ns, slice.counts.successful_in_window) = (None, window_ns, 0);
-        slice.asked = Some(Asked { until, open: None });
-        let found = Window::alone(&slice).own().map(|finding| finding.remedy.text.into_owned());
+        slice.asked = Some(SliceRequest { until, open: None });
+        let found = MeasuredWindow::alone(&slice).own().map(|finding| finding.remedy.text.into_owned());
         found.collect::<Vec<_>>().join("; ")
     };
     for window_ns in [1_000, 400_000_000] {

@@ -27,7 +27,7 @@ fn essentials(number: usize, ratio: f64) -> Essentials {
     made
 }
 
-fn joined(all: &[Essentials], asked: Asked<'_>) -> Trend {
+fn joined(all: &[Essentials], asked: TrendQuery<'_>) -> ExperimentTrend {
     let dated: Vec<Dated> = all.iter().map(|essentials| Dated { name: "r", essentials }).collect();
     trend(&dated, asked)
 }
@@ -36,7 +36,7 @@ fn joined(all: &[Essentials], asked: Asked<'_>) -> Trend {
 fn a_step_is_found_where_it_is_and_never_across_plans() {
     let ratio = |number: usize| 1.0 + 0.004 * (number % 3) as f64 + if number < 10 { 0.0 } else { 0.1 };
     let all: Vec<Essentials> = (0..20).map(|number| essentials(number, ratio(number))).collect();
-    let found = joined(&all, Asked::default());
+    let found = joined(&all, TrendQuery::default());
     let kinds: Vec<LineOf> = found.lines.iter().map(|line| line.of).collect();
     assert_eq!(kinds, [LineOf::Ratio, LineOf::Figure, LineOf::Figure]);
     let changes = &found.lines[0].changes;
@@ -48,7 +48,7 @@ fn a_step_is_found_where_it_is_and_never_across_plans() {
     for other in others {
         let mut all = all.clone();
         all[10..].iter_mut().for_each(other);
-        let apart = joined(&all, Asked::default());
+        let apart = joined(&all, TrendQuery::default());
         assert_eq!(apart.stretches.iter().map(|stretch| stretch.first).collect::<Vec<_>>(), [0, 10]);
         assert!(apart.lines.iter().all(|line| line.changes.is_empty()));
     }
@@ -60,12 +60,12 @@ fn what_is_void_unfinished_or_has_no_such_figure_is_left_out_and_counted() {
     (all[0].compared, all[0].figures, all[0].void) = (vec![], vec![], vec!["V8".into()]);
     all[1].ended = None;
     (all[2].compared, all[2].figures) = (vec![], vec![]);
-    let found = joined(&all, Asked { metric: None, variant: Some("level-0") });
+    let found = joined(&all, TrendQuery { metric: None, variant: Some("level-0") });
     assert_eq!((found.void, found.unfinished, found.without), (1, 1, 1));
     assert_eq!(found.records.len(), 2);
     let names: Vec<&str> = found.lines.iter().map(|line| line.name.as_str()).collect();
     assert_eq!(names, ["level-1 vs level-0", "level-0"]);
-    let cpu = joined(&all, Asked { metric: Some(Metric::CpuPerRequest), variant: None });
+    let cpu = joined(&all, TrendQuery { metric: Some(Metric::CpuPerRequest), variant: None });
     assert_eq!((cpu.lines.len(), cpu.records.len()), (3, 2));
-    assert_eq!(joined(&[], Asked::default()).lines, []);
+    assert_eq!(joined(&[], TrendQuery::default()).lines, []);
 }

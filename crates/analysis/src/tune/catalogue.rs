@@ -9,7 +9,7 @@ use plan::{Launcher, command_line};
 use serde::{Deserialize, Serialize};
 
 use super::SERVER_FILE;
-use super::setting::{Change, Level, Setting};
+use super::setting::{Setting, SettingChange, SettingLevel};
 use crate::only_if;
 
 /// Runtime of a service.
@@ -28,7 +28,7 @@ pub enum Runtime {
 
 /// Facts about a service and its machine.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Facts {
+pub struct ServiceFacts {
     /// Runtime of the service. `None` for others.
     pub runtime: Option<Runtime>,
     /// Version of Node.js: major, minor.
@@ -63,11 +63,11 @@ pub struct Facts {
     pub pool_share: Option<f64>,
 }
 
-impl Facts {
+impl ServiceFacts {
     /// Assumes the facts that a first run may still reveal.
-    pub fn at_most(&self) -> Facts {
+    pub fn at_most(&self) -> ServiceFacts {
         let (logs, compresses) = (self.logs.or(Some(true)), self.compresses.or(Some(true)));
-        Facts { logs, compresses, ..self.clone() }
+        ServiceFacts { logs, compresses, ..self.clone() }
     }
 }
 
@@ -83,7 +83,7 @@ pub struct Catalogue {
 #[serde(deny_unknown_fields)]
 struct Item {
     name: String,
-    when: When,
+    when: ItemCondition,
     cost: String,
     source: String,
     #[serde(default)]
@@ -91,7 +91,7 @@ struct Item {
     #[serde(default)]
     screened: usize,
     #[serde(default)]
-    level: Vec<Written>,
+    level: Vec<CatalogueLevel>,
     /// Why the item is not tried even if it applies.
     #[serde(default)]
     untried: Option<String>,
@@ -100,7 +100,7 @@ struct Item {
 /// Conditions under which an item is tried. All must hold.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct When {
+struct ItemCondition {
     /// Required runtime. `None` accepts any.
     #[serde(rename = "for")]
     runtime: Option<Runtime>,
@@ -137,7 +137,7 @@ struct When {
 /// A level as written in the catalogue.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Written {
+struct CatalogueLevel {
     /// Name of the level. If empty, the name is made from its changes.
     name: String,
     env: BTreeMap<String, String>,
@@ -192,7 +192,7 @@ impl Catalogue {
     }
 
     /// Selects the settings that apply to a service. `folder` contains the files that some settings use.
-    pub fn chosen(&self, facts: &Facts, wish: &Wish, folder: &Path) -> Chosen {
+    pub fn chosen(&self, facts: &ServiceFacts, wish: &Wish, folder: &Path) -> Chosen {
         let mut chosen = Chosen::default();
         let mut names: Vec<&str> = Vec::new();
         // Items that depend on a first run still exclude conflicting ones.
@@ -222,10 +222,10 @@ impl Catalogue {
     }
 }
 
-impl When {
+impl ItemCondition {
     /// Why the item does not apply. Empty conditions are ignored.
-    fn lacks(&self, facts: &Facts, named: bool) -> Option<String> {
-        let When { unset, short, absent, cores, node, launcher, program, file, .. } = self;
+    fn lacks(&self, facts: &ServiceFacts, named: bool) -> Option<String> {
+        let ItemCondition { unset, short, absent, cores, node, launcher, program, file, .. } = self;
         let options = ["NODE_OPTIONS", "JAVA_TOOL_OPTIONS"].into_iter().filter_map(|of| facts.env.get(of));
         let words: Vec<&String> = facts.words.iter().chain(options).collect();
         let has = absent.iter().find(|text| words.iter().any(|word| word.contains(text.as_str())));
@@ -265,7 +265,7 @@ impl When {
         reasons.into_iter().find_map(|(lacks, why)| lacks.then_some(why)).or(lacking)
     }
 
-    fn lacking(&self, facts: &Facts, named: bool) -> Option<&'static str> {
+    fn lacking(&self, facts: &ServiceFacts, named: bool) -> Option<&'static str> {
         let (logs, compresses) = (facts.logs, facts.compresses);
         let lacking = [
             (self.huge_pages && !facts.huge_pages, "this machine has no transparent huge pages"),
@@ -285,15 +285,16 @@ impl When {
 }
 
 impl Item {
-    fn setting(&self, facts: &Facts, folder: &Path) -> Result<Setting, String> {
+    fn setting(&self, facts: &ServiceFacts, folder: &Path) -> Result<Setting, String> {
         if let Some(why) = &self.untried {
             return Err(why.clone());
         }
-        let mut levels: Vec<Level> = self.level.iter().filter_map(|of| of.read(facts, folder)).collect();
+        let mut levels: Vec<SettingLevel> =
+            self.level.iter().filter_map(|of| of.read(facts, folder)).collect();
         if self.when.versions {
-            levels.extend(facts.other_nodes.iter().map(|(program, version)| Level {
+            levels.extend(facts.other_nodes.iter().map(|(program, version)| SettingLevel {
                 name: format!("Node.js {version}"),
-                changes: vec![Change::Program(program.display().to_string())],
+                changes: vec![SettingChange::Program(program.display().to_string())],
             }));
         }
         // For example 8 threads and one per processor may be equal, and equal levels cannot be compared.
@@ -314,9 +315,9 @@ fn quoted(path: &str) -> String {
     format!("\"{}\"", path.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-impl Written {
+impl CatalogueLevel {
     /// `None` if a requirement is not installed.
-    fn read(&self, facts: &Facts, folder: &Path) -> Option<Level> {
+    fn read(&self, facts: &ServiceFacts, folder: &Path) -> Option<SettingLevel> {
         let is = |path: &&PathBuf, name: &str| path.file_name().is_some_and(|file| file == name);
         let library = self.library.iter().find_map(|name| facts.libraries.iter().find(|path| is(path, name)));
         only_if((self.library.is_empty() || library.is_some()) && (self.nginx.is_none() || facts.nginx))?;
@@ -327,7 +328,7 @@ impl Written {
             text.replace("{library}", &library)
                 .replace("{require}", &quoted(&folder.join(SERVER_FILE).display().to_string()))
         };
-        let append = |variable: &str, by: &str, value: &str| Change::Append {
+        let append = |variable: &str, by: &str, value: &str| SettingChange::Append {
             variable: variable.to_owned(),
             by: by.to_owned(),
             value: fill(value),
@@ -338,25 +339,27 @@ impl Written {
         // Each change with its display name.
         let env = self.env.iter().map(|(name, value)| {
             let value = fill(value);
-            (format!("{name}={value}"), Change::Env(name.clone(), value))
+            (format!("{name}={value}"), SettingChange::Env(name.clone(), value))
         });
-        let mut all: Vec<(String, Change)> = env.collect();
+        let mut all: Vec<(String, SettingChange)> = env.collect();
         let options = |value: &String| (format!("NODE_OPTIONS={value}"), append("NODE_OPTIONS", " ", value));
         all.extend(self.options.iter().map(options));
         all.extend(self.java.iter().map(|value| (value.clone(), append("JAVA_TOOL_OPTIONS", " ", value))));
         if !library.is_empty() {
             all.push((format!("LD_PRELOAD={library}"), append("LD_PRELOAD", ":", &library)));
         }
-        all.extend(some(&self.args).map(|words| (words.join(" "), Change::Arguments(words))));
-        all.extend(some(&self.flags).map(|of| (format!("node {}", of.join(" ")), Change::Flags(of))));
-        all.extend(some(&self.before).map(|words| (words.join(" "), Change::Before(words))));
-        let (names, mut changes): (Vec<String>, Vec<Change>) = all.into_iter().unzip();
-        changes.extend(self.cluster.iter().filter_map(|count| fill(count).parse().ok().map(Change::Cluster)));
-        changes.extend(self.nginx.iter().map(|file| Change::Nginx(folder.join(file))));
-        changes.extend(self.pm2_metrics.map(Change::Pm2Metrics));
-        changes.extend((!self.overlay.is_empty()).then(|| Change::Overlay(self.overlay.clone())));
+        all.extend(some(&self.args).map(|words| (words.join(" "), SettingChange::Arguments(words))));
+        all.extend(some(&self.flags).map(|of| (format!("node {}", of.join(" ")), SettingChange::Flags(of))));
+        all.extend(some(&self.before).map(|words| (words.join(" "), SettingChange::Before(words))));
+        let (names, mut changes): (Vec<String>, Vec<SettingChange>) = all.into_iter().unzip();
+        changes.extend(
+            self.cluster.iter().filter_map(|count| fill(count).parse().ok().map(SettingChange::Cluster)),
+        );
+        changes.extend(self.nginx.iter().map(|file| SettingChange::Nginx(folder.join(file))));
+        changes.extend(self.pm2_metrics.map(SettingChange::Pm2Metrics));
+        changes.extend((!self.overlay.is_empty()).then(|| SettingChange::Overlay(self.overlay.clone())));
         let name = if self.name.is_empty() { names.join(" ") } else { fill(&self.name) };
-        Some(Level { name, changes })
+        Some(SettingLevel { name, changes })
     }
 }
 
@@ -364,8 +367,8 @@ impl Written {
 mod tests {
     use super::*;
 
-    fn node() -> Facts {
-        Facts {
+    fn node() -> ServiceFacts {
+        ServiceFacts {
             runtime: Some(Runtime::Node),
             node: Some((20, 3)),
             words: ["node", "server.js"].map(str::to_owned).to_vec(),
@@ -373,11 +376,11 @@ mod tests {
             huge_pages: true,
             libraries: vec!["/usr/lib/libjemalloc.so.2".into()],
             launcher: Launcher::Exec,
-            ..Facts::default()
+            ..ServiceFacts::default()
         }
     }
 
-    fn names(facts: &Facts, wish: &Wish) -> Vec<String> {
+    fn names(facts: &ServiceFacts, wish: &Wish) -> Vec<String> {
         let chosen = Catalogue::built_in().chosen(facts, wish, Path::new("/x.cjs"));
         chosen.settings.into_iter().map(|setting| setting.name).collect()
     }
@@ -418,15 +421,23 @@ mod tests {
         let chosen = Catalogue::built_in().chosen(&node(), &Wish::default(), Path::new("/x"));
         let (_, why) = chosen.skipped.iter().find(|(name, _)| name == "log").unwrap();
         assert!(why.ends_with("try it with --without processes"), "{why}");
-        assert!(names(&Facts { logs: Some(true), ..node() }, &wish).contains(&"log".to_owned()));
+        assert!(names(&ServiceFacts { logs: Some(true), ..node() }, &wish).contains(&"log".to_owned()));
     }
 
     #[test]
     fn options_of_the_shell_stay_and_short_flags_are_known() {
-        let java = Facts { runtime: Some(Runtime::Java), words: vec!["java".into()], ..Facts::default() };
+        let java = ServiceFacts {
+            runtime: Some(Runtime::Java),
+            words: vec!["java".into()],
+            ..ServiceFacts::default()
+        };
         let with = |options: &str| {
             let env = [("JAVA_TOOL_OPTIONS".to_owned(), options.to_owned())].into();
-            Catalogue::built_in().chosen(&Facts { env, ..java.clone() }, &Wish::default(), Path::new("/x"))
+            Catalogue::built_in().chosen(
+                &ServiceFacts { env, ..java.clone() },
+                &Wish::default(),
+                Path::new("/x"),
+            )
         };
         // With a fixed heap size, a share of the memory would have no effect.
         assert!(with("-Xmx1g").settings.iter().all(|setting| setting.name != "heap"));
@@ -440,7 +451,13 @@ mod tests {
         let has_workers = |words: &[&str], env: &[&str]| {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
             let env = env.iter().map(|name| ((*name).to_owned(), "4".to_owned())).collect();
-            let gunicorn = Facts { runtime: Some(Runtime::Python), cores: 2, words, env, ..Facts::default() };
+            let gunicorn = ServiceFacts {
+                runtime: Some(Runtime::Python),
+                cores: 2,
+                words,
+                env,
+                ..ServiceFacts::default()
+            };
             names(&gunicorn, &Wish::default()).contains(&"workers".to_owned())
         };
         assert!(has_workers(&["gunicorn", "app:app"], &[]));
@@ -450,7 +467,7 @@ mod tests {
 
     #[test]
     fn one_nginx_stands_in_front() {
-        let facts = Facts { nginx: true, compresses: Some(true), ..node() };
+        let facts = ServiceFacts { nginx: true, compresses: Some(true), ..node() };
         let only = vec!["compression".into(), "nginx in front".into()];
         assert_eq!(names(&facts, &Wish { only, ..Wish::default() }), ["compression"]);
     }
@@ -462,11 +479,11 @@ mod tests {
             std::fs::write(folder.path().join(name), crate::tune::nginx("api", true)).unwrap();
         }
         let exec = "name = \"a\"\n[services.api]\ncommand = [\"node\", \"a.js\"]\n".to_owned();
-        let all = Facts {
+        let all = ServiceFacts {
             cores: 2,
             nginx: true,
             libraries: Catalogue::built_in().libraries().map(PathBuf::from).collect(),
-            ..Facts::default()
+            ..ServiceFacts::default()
         };
         let mut items = Catalogue::built_in().items;
         items.retain(|item| item.untried.is_none() && !item.level.is_empty());

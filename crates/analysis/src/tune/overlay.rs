@@ -3,12 +3,12 @@
 
 use std::path::PathBuf;
 
-use plan::{Command, Launcher, Variant, Workers};
+use plan::{Launcher, ServiceCommand, Variant, Workers};
 use toml::{Table, Value};
 
 use super::NGINX;
-use super::setting::{Change, Level, Setting};
-use super::step::Row;
+use super::setting::{Setting, SettingChange, SettingLevel};
+use super::step::LevelRow;
 
 /// Name of the factor.
 const FACTOR: &str = "setting";
@@ -23,7 +23,12 @@ const NAME_CHARS_MAX: usize = 40;
 ///
 /// A factor has at least two levels. A single row is therefore accompanied by the unchanged service, which
 /// the caller drops. Two rows with the same result would be rejected, so the caller must not pass any.
-pub fn experiment(text: &str, base: &Variant, settings: &[Setting], rows: &[Row]) -> (String, Vec<String>) {
+pub fn experiment(
+    text: &str,
+    base: &Variant,
+    settings: &[Setting],
+    rows: &[LevelRow],
+) -> (String, Vec<String>) {
     let mut names: Vec<String> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         let name = name(row, settings).filter(|name| !names.contains(name));
@@ -41,11 +46,11 @@ pub fn experiment(text: &str, base: &Variant, settings: &[Setting], rows: &[Row]
 }
 
 /// Returns the text with nginx as an additional service, if a row uses it.
-fn with_nginx(text: &str, base: &Variant, settings: &[Setting], rows: &[Row]) -> String {
+fn with_nginx(text: &str, base: &Variant, settings: &[Setting], rows: &[LevelRow]) -> String {
     let levels = rows.iter().flat_map(|row| row.iter().zip(settings));
     let levels = levels.filter_map(|(level, of)| of.levels.get(level.checked_sub(1)?));
     let template = levels.flat_map(|level| &level.changes).find_map(|change| match change {
-        Change::Nginx(template) => Some(template),
+        SettingChange::Nginx(template) => Some(template),
         _ => None,
     });
     let Some(template) = template else { return text.to_owned() };
@@ -76,7 +81,7 @@ fn merge(below: &mut Table, key: &str, value: Value) {
 }
 
 /// A short name for a row. `None` if it has several settings.
-fn name(row: &Row, settings: &[Setting]) -> Option<String> {
+fn name(row: &LevelRow, settings: &[Setting]) -> Option<String> {
     let mut on = row.iter().enumerate().filter(|(_, level)| **level > 0);
     match (on.next(), on.next()) {
         (None, _) => Some(LEVEL.to_owned()),
@@ -96,21 +101,22 @@ fn name(row: &Row, settings: &[Setting]) -> Option<String> {
 
 /// The start of a service, and additional changes.
 #[derive(Debug, Clone, Default)]
-struct Started {
-    command: Command,
+struct OverlaidStart {
+    command: ServiceCommand,
     nginx: Option<PathBuf>,
     overlay: Table,
 }
 
-impl Started {
+impl OverlaidStart {
     /// Applies the changes of these levels.
-    fn with<'a>(mut self, levels: impl Iterator<Item = &'a Level>) -> Started {
-        let mut changes: Vec<Change> = levels.flat_map(|level| level.changes.iter().cloned()).collect();
+    fn with<'a>(mut self, levels: impl Iterator<Item = &'a SettingLevel>) -> OverlaidStart {
+        let mut changes: Vec<SettingChange> =
+            levels.flat_map(|level| level.changes.iter().cloned()).collect();
         // Program and flags are the first words until words are prepended.
-        changes.sort_by_key(|change| matches!(change, Change::Before(_)));
+        changes.sort_by_key(|change| matches!(change, SettingChange::Before(_)));
         // The pattern names every field. Those that a change may set are bound, and none of them is in
         // `overlay`.
-        let Command {
+        let ServiceCommand {
             command: words,
             env,
             launcher,
@@ -127,22 +133,26 @@ impl Started {
         } = &mut self.command;
         for change in changes {
             match change {
-                Change::Env(name, value) => drop(env.insert(name, value)),
-                Change::Append { variable, by, value, inherited } => {
+                SettingChange::Env(name, value) => drop(env.insert(name, value)),
+                SettingChange::Append { variable, by, value, inherited } => {
                     let set = env.entry(variable).or_insert(inherited);
                     *set = if set.is_empty() { value } else { format!("{set}{by}{value}") };
                 }
-                Change::Arguments(more) => words.extend(more),
-                Change::Flags(flags) => {
+                SettingChange::Arguments(more) => words.extend(more),
+                SettingChange::Flags(flags) => {
                     let behind = 1.min(words.len());
                     words.splice(behind..behind, flags);
                 }
-                Change::Before(before) => drop(words.splice(..0, before)),
-                Change::Program(program) => words.iter_mut().take(1).for_each(|one| one.clone_from(&program)),
-                Change::Cluster(n) => (*launcher, *workers) = (Launcher::Cluster, Some(Workers::Number(n))),
-                Change::Pm2Metrics(metrics) => *pmx = metrics,
-                Change::Nginx(template) => self.nginx = Some(template),
-                Change::Overlay(table) => {
+                SettingChange::Before(before) => drop(words.splice(..0, before)),
+                SettingChange::Program(program) => {
+                    words.iter_mut().take(1).for_each(|one| one.clone_from(&program))
+                }
+                SettingChange::Cluster(n) => {
+                    (*launcher, *workers) = (Launcher::Cluster, Some(Workers::Number(n)))
+                }
+                SettingChange::Pm2Metrics(metrics) => *pmx = metrics,
+                SettingChange::Nginx(template) => self.nginx = Some(template),
+                SettingChange::Overlay(table) => {
                     table.into_iter().for_each(|(key, value)| merge(&mut self.overlay, &key, value));
                 }
             }
@@ -152,15 +162,15 @@ impl Started {
 }
 
 /// The changes of a row, as a level of the file.
-fn overlay(base: &Variant, settings: &[Setting], row: &Row) -> Table {
+fn overlay(base: &Variant, settings: &[Setting], row: &LevelRow) -> Table {
     let Some((service, before)) =
         base.entry_service().and_then(|service| Some((service, service.command()?)))
     else {
         return Table::new();
     };
     let levels = row.iter().zip(settings).filter_map(|(level, of)| of.levels.get(level.checked_sub(1)?));
-    let started = Started { command: before.clone(), ..Started::default() };
-    let Started { command: after, nginx, overlay: mut table } = started.with(levels);
+    let started = OverlaidStart { command: before.clone(), ..OverlaidStart::default() };
+    let OverlaidStart { command: after, nginx, overlay: mut table } = started.with(levels);
     let mut own = Table::new();
     if after.command != before.command {
         own.insert("command".into(), after.command.into());
@@ -199,21 +209,21 @@ mod tests {
     fn changes_add_up() {
         let append = |value: &str| {
             let (variable, by) = ("NODE_OPTIONS".into(), " ".into());
-            Change::Append { variable, by, value: value.into(), inherited: "--v".into() }
+            SettingChange::Append { variable, by, value: value.into(), inherited: "--v".into() }
         };
-        let level = |changes| Level { name: String::new(), changes };
-        let command = Command {
+        let level = |changes| SettingLevel { name: String::new(), changes };
+        let command = ServiceCommand {
             command: vec!["node".into(), "a.js".into()],
             env: [("NODE_OPTIONS".to_owned(), "--x".to_owned())].into(),
-            ..Command::default()
+            ..ServiceCommand::default()
         };
         let levels = [
-            level(vec![append("--y"), Change::Before(vec!["nice".into()])]),
-            level(vec![append("--w"), Change::Program("node22".into()), Change::Cluster(2)]),
-            level(vec![Change::Flags(vec!["--z".into()])]),
+            level(vec![append("--y"), SettingChange::Before(vec!["nice".into()])]),
+            level(vec![append("--w"), SettingChange::Program("node22".into()), SettingChange::Cluster(2)]),
+            level(vec![SettingChange::Flags(vec!["--z".into()])]),
         ];
-        let started = Started { command, ..Started::default() }.with(levels.iter());
-        let Command { command, env, launcher, workers, .. } = started.command;
+        let started = OverlaidStart { command, ..OverlaidStart::default() }.with(levels.iter());
+        let ServiceCommand { command, env, launcher, workers, .. } = started.command;
         assert_eq!(command, ["nice", "node22", "--z", "a.js"]);
         assert_eq!(env["NODE_OPTIONS"], "--x --y --w");
         assert_eq!((launcher, workers), (Launcher::Cluster, Some(Workers::Number(2))));
@@ -224,7 +234,7 @@ mod tests {
         let text =
             "name = \"x\"\n[services.api]\ncommand = [\"node\", \"a.js\", \"{workers}\"]\nworkers = 2\n";
         let plan = plan::parse(text, std::path::Path::new("/")).expect("a plan");
-        let level = Level { name: String::new(), changes: vec![Change::Cluster(2)] };
+        let level = SettingLevel { name: String::new(), changes: vec![SettingChange::Cluster(2)] };
         let setting = Setting { levels: vec![level], ..Setting::default() };
         let level = overlay(&plan.variants[0], &[setting], &vec![1]);
         assert_eq!(level["api"]["launcher"].as_str(), Some("cluster"));

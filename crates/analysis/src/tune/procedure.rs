@@ -12,11 +12,13 @@ mod budget;
 mod clash;
 
 use model::Metric;
-use stats::{Measured, ScreenLooks};
+use stats::{MeasuredPoint, ScreenLooks};
 
-use super::screening::{ALPHA, Race, Screen, latency_pairs, told_by};
+use super::screening::{ALPHA, Race, Screening, latency_pairs, told_by};
 use super::setting::Keep;
-use super::step::{Confirmation, Figures, Known, Outcome, Purpose, Row, Spec, Step, TooShort};
+use super::step::{
+    Confirmation, EffectEstimate, LevelRow, Purpose, RowFigures, StepOutcome, TooShort, TuneSpec, TuneStep,
+};
 use crate::{Ruling, only_if};
 use clash::Clash;
 
@@ -35,7 +37,7 @@ const POWER_Z: f64 = 0.842;
 
 /// Result for a setting.
 #[derive(Debug, Clone, PartialEq)]
-pub enum State {
+pub enum SettingState {
     /// Still being screened.
     Open,
     /// Improves the metric, and is on.
@@ -52,12 +54,12 @@ pub enum State {
 #[derive(Debug, Clone)]
 pub struct Tuning {
     /// Goal and budget.
-    pub spec: Spec,
+    pub spec: TuneSpec,
     /// Result for each setting.
-    pub states: Vec<State>,
+    pub states: Vec<SettingState>,
     /// The recommended level of each setting, 0 for none. For a setting whose levels are raced, the level
     /// that represents it.
-    pub chosen: Row,
+    pub chosen: LevelRow,
     /// The winning level of each setting with a race. It represents the setting from then on.
     pub won: Vec<Option<usize>>,
     /// Result of the confirmation. `None` before it, and if there was nothing to confirm. The inner value is
@@ -65,22 +67,22 @@ pub struct Tuning {
     pub confirmed: Option<Option<Confirmation>>,
     /// Reasons why blocks have no figures.
     pub lost: Vec<String>,
-    phase: Phase,
+    phase: TunePhase,
     spent_s: f64,
     trial_s: f64,
     /// Throughput of the unchanged service, in requests per second.
     base_per_s: Option<f64>,
-    screen: Screen,
+    screen: Screening,
     clash: Option<Clash>,
     /// Whether there is time for races.
     races: bool,
     race: Option<Race>,
     /// Screening of the chosen settings, in open loop.
-    latency: Screen,
+    latency: Screening,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum TunePhase {
     Baseline,
     Smoke(usize),
     Screen,
@@ -96,21 +98,21 @@ enum Phase {
 
 impl Tuning {
     /// Starts a tuning.
-    pub fn new(spec: Spec) -> Tuning {
+    pub fn new(spec: TuneSpec) -> Tuning {
         let count = spec.settings.len();
         Tuning {
-            states: vec![State::Open; count],
+            states: vec![SettingState::Open; count],
             chosen: vec![0; count],
             won: vec![None; count],
-            phase: Phase::Baseline,
+            phase: TunePhase::Baseline,
             spent_s: 0.0,
             trial_s: 0.0,
             base_per_s: None,
-            screen: Screen::default(),
+            screen: Screening::default(),
             clash: None,
             races: false,
             race: None,
-            latency: Screen::default(),
+            latency: Screening::default(),
             confirmed: None,
             lost: Vec::new(),
             spec,
@@ -121,84 +123,86 @@ impl Tuning {
     ///
     /// # Errors
     /// If the budget is too small, which is known once the first steps have shown how long a trial takes.
-    pub fn next_step(&mut self) -> Result<Option<Step>, TooShort> {
+    pub fn next_step(&mut self) -> Result<Option<TuneStep>, TooShort> {
         let count = self.spec.settings.len();
         loop {
             match self.phase {
-                Phase::Baseline => return Ok(Some(self.step(Purpose::Baseline, vec![vec![0; count]], 1))),
-                Phase::Smoke(of) if of < count => {
+                TunePhase::Baseline => {
+                    return Ok(Some(self.step(Purpose::Baseline, vec![vec![0; count]], 1)));
+                }
+                TunePhase::Smoke(of) if of < count => {
                     let row = self.alone(of, self.screened_level(of));
                     return Ok(Some(self.step(Purpose::Smoke(of), vec![row], 1)));
                 }
-                Phase::Smoke(_) => {
-                    self.phase = if self.open().is_empty() { Phase::Done } else { Phase::Screen };
+                TunePhase::Smoke(_) => {
+                    self.phase = if self.open().is_empty() { TunePhase::Done } else { TunePhase::Screen };
                     self.plan_pairs()?;
                 }
-                Phase::Screen => match self.half() {
+                TunePhase::Screen => match self.half() {
                     Some(step) => return Ok(Some(step)),
                     None => self.end_screen(),
                 },
-                Phase::Clash => match self.clash_step() {
+                TunePhase::Clash => match self.clash_step() {
                     Some(step) => return Ok(Some(step)),
-                    None => self.phase = Phase::Screen,
+                    None => self.phase = TunePhase::Screen,
                 },
-                Phase::Race(of) => match self.race_step(of) {
+                TunePhase::Race(of) => match self.race_step(of) {
                     Some(step) => return Ok(Some(step)),
                     None => self.end_race(of),
                 },
-                Phase::Won(of, level) => {
+                TunePhase::Won(of, level) => {
                     return Ok(Some(self.step(Purpose::Smoke(of), vec![self.alone(of, level)], 1)));
                 }
-                Phase::Latency => match self.latency_half() {
+                TunePhase::Latency => match self.latency_half() {
                     Some(step) => return Ok(Some(step)),
                     None => self.end_latency(),
                 },
-                Phase::Confirm | Phase::ConfirmLatency => {
-                    let at_rate = self.phase == Phase::ConfirmLatency;
+                TunePhase::Confirm | TunePhase::ConfirmLatency => {
+                    let at_rate = self.phase == TunePhase::ConfirmLatency;
                     let purpose = if at_rate { Purpose::ConfirmLatency } else { Purpose::Confirm };
                     let rows = vec![vec![0; count], self.chosen.clone()];
                     return Ok(Some(self.step(purpose, rows, self.confirm_blocks())));
                 }
-                Phase::Done => return Ok(None),
+                TunePhase::Done => return Ok(None),
             }
         }
     }
 
     /// Processes the outcome of the step from [`Tuning::next_step`]. `spent_s` is the time since the tuning
     /// began, in seconds.
-    pub fn take(&mut self, outcome: Outcome, spent_s: f64) {
+    pub fn take(&mut self, outcome: StepOutcome, spent_s: f64) {
         self.spent_s = spent_s;
         match (self.phase, outcome) {
-            (Phase::Baseline, Outcome::Measured(figures, _)) => {
+            (TunePhase::Baseline, StepOutcome::Measured(figures, _)) => {
                 let own = figures.first().and_then(Option::as_ref);
                 self.base_per_s = own.and_then(|figures| figures.value(Metric::Throughput));
-                self.phase = Phase::Smoke(0);
+                self.phase = TunePhase::Smoke(0);
             }
-            (Phase::Smoke(of), outcome) => {
+            (TunePhase::Smoke(of), outcome) => {
                 match outcome {
-                    Outcome::Measured(_, block_s) => self.learn(block_s, 1),
-                    Outcome::Failed(why) | Outcome::NotStarted(_, why) => {
-                        self.states[of] = State::Failed(why)
+                    StepOutcome::Measured(_, block_s) => self.learn(block_s, 1),
+                    StepOutcome::Failed(why) | StepOutcome::NotStarted(_, why) => {
+                        self.states[of] = SettingState::Failed(why)
                     }
-                    Outcome::Confirmed(..) => {}
+                    StepOutcome::Confirmed(..) => {}
                 }
-                self.phase = Phase::Smoke(of + 1);
+                self.phase = TunePhase::Smoke(of + 1);
             }
-            (Phase::Screen, Outcome::NotStarted(at, why)) => {
+            (TunePhase::Screen, StepOutcome::NotStarted(at, why)) => {
                 let rows = self.screen.wanted.last();
                 match rows.and_then(|rows| rows.get(at)).cloned() {
                     Some(row) => self.begin_clash(&row),
-                    None => self.take_half(Outcome::Failed(why)),
+                    None => self.take_half(StepOutcome::Failed(why)),
                 }
             }
-            (Phase::Clash, outcome) => self.take_clash(outcome),
-            (Phase::Screen | Phase::Latency, outcome) => self.take_half(outcome),
-            (Phase::Race(_), Outcome::Measured(figures, _)) => {
+            (TunePhase::Clash, outcome) => self.take_clash(outcome),
+            (TunePhase::Screen | TunePhase::Latency, outcome) => self.take_half(outcome),
+            (TunePhase::Race(_), StepOutcome::Measured(figures, _)) => {
                 // As in the screening, if the cores of all levels were busy too.
                 let per_core = self.per_core() && figures.iter().flatten().all(|figures| figures.per_core);
                 let mut figures = figures.into_iter();
                 let base = if self.has_limits() { figures.next().flatten() } else { None };
-                let came = |own: Option<Figures>| {
+                let came = |own: Option<RowFigures>| {
                     let own = own.as_ref();
                     let excess = own.zip(base.as_ref()).and_then(|(own, base)| self.excess(own, base));
                     (self.better(own, per_core), excess)
@@ -208,40 +212,40 @@ impl Tuning {
                     race.take(came);
                 }
             }
-            (Phase::Race(of), outcome) => {
+            (TunePhase::Race(of), outcome) => {
                 self.lost.extend(outcome.failed());
                 self.end_race(of);
             }
-            (Phase::Won(of, level), outcome) => {
+            (TunePhase::Won(of, level), outcome) => {
                 match outcome.failed() {
                     None => (self.chosen[of], self.won[of]) = (level, Some(level)),
                     Some(why) => self.lost.push(why),
                 }
                 self.phase = self.next_race(of + 1);
             }
-            (Phase::Confirm, outcome) => {
+            (TunePhase::Confirm, outcome) => {
                 self.confirmed = Some(outcome.seen());
                 let at_rate = self.keeps_latency() && self.holds();
-                self.phase = if at_rate { Phase::ConfirmLatency } else { Phase::Done };
+                self.phase = if at_rate { TunePhase::ConfirmLatency } else { TunePhase::Done };
             }
-            (Phase::ConfirmLatency, outcome) => {
+            (TunePhase::ConfirmLatency, outcome) => {
                 // Without response times it is unknown whether the choice keeps its limits.
                 let seen = outcome.seen().into_iter().flatten();
                 let seen: Confirmation = seen.filter(|(metric, _)| metric.quantile().is_some()).collect();
                 let both = self.confirmed.take().flatten().filter(|_| !seen.is_empty());
                 self.confirmed = Some(both.map(|figures| [figures, seen].concat()));
-                self.phase = Phase::Done;
+                self.phase = TunePhase::Done;
             }
             // Without the baseline no effect can be found.
-            (Phase::Baseline | Phase::Done, _) => self.phase = Phase::Done,
+            (TunePhase::Baseline | TunePhase::Done, _) => self.phase = TunePhase::Done,
         }
     }
 
     /// Effect of a setting on a metric. `None` if it was not screened, or there is no interval yet.
-    pub fn effect(&self, of: usize, metric: Metric) -> Option<Known> {
+    pub fn effect(&self, of: usize, metric: Metric) -> Option<EffectEstimate> {
         let (effect, critical_t) = self.screen_of(metric).effect(of, metric)?;
         let (log, half) = (effect.value, critical_t * effect.standard_error);
-        Some(Known { ratio: log.exp(), low: (log - half).exp(), high: (log + half).exp() })
+        Some(EffectEstimate { ratio: log.exp(), low: (log - half).exp(), high: (log + half).exp() })
     }
 
     /// The smallest effect that the screening finds in 8 of 10 runs, as a fraction. `None` if nothing was
@@ -251,7 +255,8 @@ impl Tuning {
         let last = self.screen.pairs_of.values().max()?;
         let lasting = self.screen.pairs_of.iter().filter(|(_, pairs)| *pairs == last);
         let effects = lasting.filter_map(|(of, _)| self.screen.effect(*of, self.spec.metric));
-        let found = |(effect, critical_t): (Measured, f64)| (critical_t + POWER_Z) * effect.standard_error;
+        let found =
+            |(effect, critical_t): (MeasuredPoint, f64)| (critical_t + POWER_Z) * effect.standard_error;
         Some(effects.map(found).reduce(f64::max)?.exp_m1())
     }
 
@@ -273,18 +278,18 @@ impl Tuning {
         judged.filter(|(_, ruling)| *ruling != Ruling::Pass).collect()
     }
 
-    fn step(&self, purpose: Purpose, rows: Vec<Row>, blocks: u32) -> Step {
+    fn step(&self, purpose: Purpose, rows: Vec<LevelRow>, blocks: u32) -> TuneStep {
         let trials = rows.len() as f64 * f64::from(blocks);
         let unknown_s = if purpose == Purpose::Baseline { BASELINE_S } else { SMOKE_S };
         let seconds = if self.trial_s > 0.0 { trials * self.trial_s } else { unknown_s };
         let at_rate = purpose.is_at_a_rate();
         let rate_per_s = self.base_per_s.filter(|_| at_rate).map(|per_s| RATE_SHARE * per_s);
-        let mut step = Step { purpose, rows, blocks, seconds, most_s: 0.0, rate_per_s };
+        let mut step = TuneStep { purpose, rows, blocks, seconds, most_s: 0.0, rate_per_s };
         step.most_s = self.most_s(&step);
         step
     }
 
-    fn alone(&self, of: usize, level: usize) -> Row {
+    fn alone(&self, of: usize, level: usize) -> LevelRow {
         (0..self.chosen.len()).map(|at| if at == of { level } else { 0 }).collect()
     }
 
@@ -293,12 +298,12 @@ impl Tuning {
         self.spec.settings[of].screened + 1
     }
 
-    fn in_state(&self, state: State) -> Vec<usize> {
+    fn in_state(&self, state: SettingState) -> Vec<usize> {
         (0..self.states.len()).filter(|of| self.states[*of] == state).collect()
     }
 
     fn open(&self) -> Vec<usize> {
-        self.in_state(State::Open)
+        self.in_state(SettingState::Open)
     }
 
     /// Whether there is a limit on response times, and a rate at which they can be measured.
@@ -328,7 +333,7 @@ impl Tuning {
     }
 
     /// The next half of a pair. `None` if the screening is over.
-    fn half(&mut self) -> Option<Step> {
+    fn half(&mut self) -> Option<TuneStep> {
         if self.screen.wanted.is_empty() {
             let open = self.open();
             only_if(!open.is_empty() && self.screen.pairs < self.screen.pairs_max)?;
@@ -345,7 +350,12 @@ impl Tuning {
     }
 
     /// The halves of a pair in which these settings vary, with `level` as their level when on.
-    fn halves(&self, among: &[usize], number: u64, level: &dyn Fn(usize) -> usize) -> Option<Vec<Vec<Row>>> {
+    fn halves(
+        &self,
+        among: &[usize],
+        number: u64,
+        level: &dyn Fn(usize) -> usize,
+    ) -> Option<Vec<Vec<LevelRow>>> {
         let mut halves = Vec::new();
         for rows in stats::designs(among.len(), self.spec.seed.wrapping_add(number))? {
             for mirrored in [true, false] {
@@ -363,12 +373,12 @@ impl Tuning {
     }
 
     /// Adds half of a pair, and the pair once it is complete. Then looks at the results if a look is due.
-    fn take_half(&mut self, outcome: Outcome) {
-        let in_latency = self.phase == Phase::Latency;
+    fn take_half(&mut self, outcome: StepOutcome) {
+        let in_latency = self.phase == TunePhase::Latency;
         let screen = if in_latency { &mut self.latency } else { &mut self.screen };
         let Some(rows) = screen.wanted.pop() else { return };
         let (figures, block_s) = match outcome {
-            Outcome::Measured(figures, block_s) => (figures, Some(block_s)),
+            StepOutcome::Measured(figures, block_s) => (figures, Some(block_s)),
             // Rows without figures are left out.
             outcome => {
                 self.lost.extend(outcome.failed());
@@ -395,29 +405,31 @@ impl Tuning {
     fn look(&mut self) {
         let margin = 1.0 + self.spec.margin;
         for of in self.open() {
-            let Some(Known { low, high, .. }) = self.gain(of) else { continue };
+            let Some(EffectEstimate { low, high, .. }) = self.gain(of) else { continue };
             if low > 1.0 && self.held_back(of).is_empty() {
-                self.states[of] = State::Better;
+                self.states[of] = SettingState::Better;
                 self.chosen[of] = self.screened_level(of);
             } else if high < 1.0 {
-                self.states[of] = State::Worse;
+                self.states[of] = SettingState::Worse;
             } else if low > 1.0 / margin && high < margin {
-                self.states[of] = State::Same;
+                self.states[of] = SettingState::Same;
             }
         }
     }
 
     /// Effect on the metric, inverted if needed so that above 1 is better.
-    fn gain(&self, of: usize) -> Option<Known> {
+    fn gain(&self, of: usize) -> Option<EffectEstimate> {
         let known = self.effect(of, self.spec.metric)?;
         Some(match self.spec.metric.wants_more() {
             true => known,
-            false => Known { ratio: 1.0 / known.ratio, low: 1.0 / known.high, high: 1.0 / known.low },
+            false => {
+                EffectEstimate { ratio: 1.0 / known.ratio, low: 1.0 / known.high, high: 1.0 / known.low }
+            }
         })
     }
 
     /// The screening with a metric's figures.
-    fn screen_of(&self, metric: Metric) -> &Screen {
+    fn screen_of(&self, metric: Metric) -> &Screening {
         if metric.quantile().is_some() { &self.latency } else { &self.screen }
     }
 
@@ -437,12 +449,12 @@ impl Tuning {
 
     /// Chooses among the settings that help, and continues with their levels.
     fn end_screen(&mut self) {
-        let better = self.in_state(State::Better);
+        let better = self.in_state(SettingState::Better);
         let chosen = self.best_subset(&better);
         for of in better {
             self.chosen[of] = if chosen.contains(&of) { self.screened_level(of) } else { 0 };
         }
-        self.phase = if chosen.is_empty() { Phase::Done } else { self.next_race(0) };
+        self.phase = if chosen.is_empty() { TunePhase::Done } else { self.next_race(0) };
     }
 
     /// The subset with the best prediction among those that keep all limits by the screening. Of equal ones
@@ -476,7 +488,7 @@ impl Tuning {
 
     /// The next half of a pair in open loop. `None` with fewer than two settings, without time, or after
     /// enough pairs.
-    fn latency_half(&mut self) -> Option<Step> {
+    fn latency_half(&mut self) -> Option<TuneStep> {
         if self.latency.wanted.is_empty() {
             let chosen = self.on();
             let wanted = self.latency.pairs < latency_pairs(chosen.len()) && self.keeps_latency();
@@ -500,21 +512,21 @@ impl Tuning {
                 self.chosen[of] = 0;
             }
         }
-        self.phase = if self.on().is_empty() { Phase::Done } else { Phase::Confirm };
+        self.phase = if self.on().is_empty() { TunePhase::Done } else { TunePhase::Confirm };
     }
 
     /// The next chosen setting from `from` on with several levels, if there is time for its race. Otherwise
     /// the phase after the races.
-    fn next_race(&self, from: usize) -> Phase {
+    fn next_race(&self, from: usize) -> TunePhase {
         let wants = |of: &usize| self.chosen[*of] > 0 && self.spec.settings[*of].levels.len() > 1;
         let fits = |of: &usize| {
             let race_s = self.race_s(self.spec.settings[*of].levels.len());
             self.left_s() >= race_s + self.confirm_s() + self.latency_s(self.on().len())
         };
-        (from..self.chosen.len()).filter(wants).find(fits).map_or(Phase::Latency, Phase::Race)
+        (from..self.chosen.len()).filter(wants).find(fits).map_or(TunePhase::Latency, TunePhase::Race)
     }
 
-    fn race_step(&mut self, of: usize) -> Option<Step> {
+    fn race_step(&mut self, of: usize) -> Option<TuneStep> {
         let race = self.race.get_or_insert_with(|| Race::of(self.spec.settings[of].levels.len()));
         let racing = race.racing()?.to_vec();
         let behind_s = self.confirm_s() + self.latency_s(self.on().len());
@@ -531,7 +543,7 @@ impl Tuning {
 
     /// Maximum excess of a row over any limit, as a logarithm: below 0 if it keeps all limits. `None` without
     /// data.
-    fn excess(&self, own: &Figures, base: &Figures) -> Option<f64> {
+    fn excess(&self, own: &RowFigures, base: &RowFigures) -> Option<f64> {
         let excess = |keep: &Keep| {
             let metric = keep.figure.metric()?;
             let log = (own.value(metric)? / base.value(metric)? / keep.ratio).ln();
@@ -541,7 +553,7 @@ impl Tuning {
     }
 
     /// Logarithm of a figure, with the sign chosen so that more is better.
-    fn better(&self, figures: Option<&Figures>, per_core: bool) -> Option<f64> {
+    fn better(&self, figures: Option<&RowFigures>, per_core: bool) -> Option<f64> {
         let (source, sign) = told_by(self.spec.metric, per_core);
         let log = sign * figures?.value(source)?.ln();
         Some(if self.spec.metric.wants_more() { log } else { -log })
@@ -552,6 +564,6 @@ impl Tuning {
         let won = self.race.take().and_then(|race| race.cheapest()).map(|level| level + 1);
         self.won[of] = won.is_some().then(|| self.screened_level(of));
         let other = won.filter(|level| *level != self.screened_level(of));
-        self.phase = other.map_or_else(|| self.next_race(of + 1), |level| Phase::Won(of, level));
+        self.phase = other.map_or_else(|| self.next_race(of + 1), |level| TunePhase::Won(of, level));
     }
 }

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use model::Metric;
-use stats::{Measured, Mirrored, ScreenLooks, Screened};
+use stats::{MeasuredPoint, Mirrored, ScreenLooks, Screened};
 
-use super::step::{Figures, Row};
+use super::step::{LevelRow, RowFigures};
 
 /// Error rate shared by all effects of a screening.
 pub(crate) const ALPHA: f64 = 0.05;
@@ -18,17 +18,17 @@ pub(crate) fn latency_pairs(settings: usize) -> u32 {
 }
 
 /// Rows of a block, and their figures.
-pub(crate) type Half = (Vec<Row>, Vec<Option<Figures>>);
+pub(crate) type Half = (Vec<LevelRow>, Vec<Option<RowFigures>>);
 
 /// State of the screening.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Screen {
+pub(crate) struct Screening {
     pub pairs_max: u32,
     /// Number of pairs that fit if no setting is decided.
     pub pairs_fit: u32,
     pub pairs: u32,
     /// Halves of the current pair still to be measured, last first: rows, and after them their mirror images.
-    pub wanted: Vec<Vec<Row>>,
+    pub wanted: Vec<Vec<LevelRow>>,
     /// The measured halves of the current pair.
     pub halves: Vec<Half>,
     /// Number of pairs in which each setting varied.
@@ -40,7 +40,7 @@ pub(crate) struct Screen {
     pub looks: Option<ScreenLooks>,
 }
 
-impl Screen {
+impl Screening {
     /// Completes a pair in which these settings varied.
     pub fn end_pair(&mut self, varied: &[usize]) {
         let halves = std::mem::take(&mut self.halves);
@@ -67,7 +67,7 @@ impl Screen {
 
     /// Effect of a setting on a metric, and the critical t for it. A setting decided early has the critical t
     /// of its last look.
-    pub fn effect(&self, of: usize, metric: Metric) -> Option<(Measured, f64)> {
+    pub fn effect(&self, of: usize, metric: Metric) -> Option<(MeasuredPoint, f64)> {
         let (looks, pairs) = (self.looks.as_ref()?, *self.pairs_of.get(&of)?);
         let screened = self.screened(metric)?;
         let effect = screened.effects.get(of).copied().flatten()?;
@@ -79,7 +79,7 @@ impl Screen {
         let (source, sign) = told_by(metric, self.per_core == Some(true));
         let found = stats::interactions(self.blocks.get(&source).filter(|_| among.len() > 1)?, among)?;
         let critical_t = ScreenLooks::new(&[1], found.pairs.len(), ALPHA)?.critical_t(1, found.freedom);
-        let sure = |effect: &Measured| effect.value.abs() > critical_t * effect.standard_error;
+        let sure = |effect: &MeasuredPoint| effect.value.abs() > critical_t * effect.standard_error;
         let sure = found.pairs.into_iter().filter(|(_, effect)| sure(effect));
         Some(sure.map(|(pair, effect)| (pair, sign * effect.value)).collect())
     }
@@ -96,8 +96,8 @@ pub(crate) fn told_by(metric: Metric, per_core: bool) -> (Metric, f64) {
 /// left out.
 fn mirrored(pair: &[Half], open: &[usize], metric: Metric) -> Vec<Mirrored> {
     let [(rows, figures), (_, mirror)] = pair else { return Vec::new() };
-    let value = |figures: &Option<Figures>| figures.as_ref()?.value(metric).map(f64::ln);
-    let row = |((row, one), other): ((&Row, &Option<Figures>), &Option<Figures>)| {
+    let value = |figures: &Option<RowFigures>| figures.as_ref()?.value(metric).map(f64::ln);
+    let row = |((row, one), other): ((&LevelRow, &Option<RowFigures>), &Option<RowFigures>)| {
         let on = (0..row.len()).map(|of| open.contains(&of).then(|| row[of] > 0)).collect();
         Some(Mirrored { on, logs: [value(one)?, value(other)?] })
     };
@@ -198,11 +198,11 @@ mod tests {
 
     #[test]
     fn what_is_decided_early_keeps_the_boundary_of_its_look() {
-        let mut screen = Screen { looks: ScreenLooks::new(&[2, 4], 2, ALPHA), ..Screen::default() };
+        let mut screen = Screening { looks: ScreenLooks::new(&[2, 4], 2, ALPHA), ..Screening::default() };
         for varied in [&[0, 1][..], &[0, 1], &[1], &[1]] {
             for rows in [[[1_usize, 1], [0, 1], [1, 0], [0, 0]], [[0, 0], [1, 0], [0, 1], [1, 1]]] {
-                let figures = Figures { values: [(Metric::Throughput, 100.0)].into(), per_core: false };
-                screen.halves.push((rows.map(Row::from).to_vec(), vec![Some(figures); 4]));
+                let figures = RowFigures { values: [(Metric::Throughput, 100.0)].into(), per_core: false };
+                screen.halves.push((rows.map(LevelRow::from).to_vec(), vec![Some(figures); 4]));
             }
             screen.end_pair(varied);
         }

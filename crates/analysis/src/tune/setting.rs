@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use plan::{Bound, Figure, Limit};
+use plan::{Bound, Limit, LimitFigure};
 
 use super::LEVEL;
-use super::step::Known;
+use super::step::EffectEstimate;
 use crate::Ruling;
 
 /// A setting to try. Level 0 is the unchanged service. The others are those in `levels`.
@@ -14,7 +14,7 @@ pub struct Setting {
     /// Name in reports.
     pub name: String,
     /// Levels other than the unchanged service, preferred ones first. At least one.
-    pub levels: Vec<Level>,
+    pub levels: Vec<SettingLevel>,
     /// Index of the level that represents the setting in the screening.
     pub screened: usize,
     /// Costs that are not measured.
@@ -27,16 +27,16 @@ pub struct Setting {
 
 /// A level of a setting.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Level {
+pub struct SettingLevel {
     /// Display name: `NODE_ENV=production`.
     pub name: String,
     /// Changes that set it.
-    pub changes: Vec<Change>,
+    pub changes: Vec<SettingChange>,
 }
 
 /// A change to the start of a service.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
+pub enum SettingChange {
     /// Sets a variable.
     Env(String, String),
     /// Appends a value to a variable, with a separator.
@@ -69,7 +69,7 @@ pub enum Change {
 }
 
 impl Setting {
-    fn of(name: &str, levels: Vec<Level>) -> Setting {
+    fn of(name: &str, levels: Vec<SettingLevel>) -> Setting {
         Setting { name: name.to_owned(), levels, ..Setting::default() }
     }
 
@@ -77,7 +77,7 @@ impl Setting {
     pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         let changes = self.levels.iter().flat_map(|level| &level.changes);
         changes.filter_map(|change| match change {
-            Change::Env(name, value) => Some((name.as_str(), value.as_str())),
+            SettingChange::Env(name, value) => Some((name.as_str(), value.as_str())),
             _ => None,
         })
     }
@@ -87,7 +87,7 @@ impl Setting {
         // An appended value is lost if another setting sets the variable.
         let changes = |of: &Setting, name: &str| {
             of.has(|change| match change {
-                Change::Env(variable, _) | Change::Append { variable, .. } => variable == name,
+                SettingChange::Env(variable, _) | SettingChange::Append { variable, .. } => variable == name,
                 _ => false,
             })
         };
@@ -99,7 +99,7 @@ impl Setting {
         let flags = |of: &Setting| -> Vec<String> {
             let changes = of.levels.iter().flat_map(|level| &level.changes);
             let words = changes.filter_map(|change| match change {
-                Change::Arguments(words) => Some(words),
+                SettingChange::Arguments(words) => Some(words),
                 _ => None,
             });
             let flags = words.flatten().filter(|word| word.starts_with('-'));
@@ -109,19 +109,19 @@ impl Setting {
             return Some(format!("`{}` has {flag} too", other.name));
         }
         // There is one nginx template for all rows.
-        let nginx = |of: &Setting| of.has(|change| matches!(change, Change::Nginx(_)));
+        let nginx = |of: &Setting| of.has(|change| matches!(change, SettingChange::Nginx(_)));
         if nginx(self) && nginx(other) {
             return Some(format!("one nginx stands in front, and `{}` configures it", other.name));
         }
         // A launcher starts several workers only of node, not of a program in front of it.
-        let before = |of: &Setting| of.has(|change| matches!(change, Change::Before(_)));
-        let several = |of: &Setting| of.has(|change| matches!(change, Change::Cluster(_)));
+        let before = |of: &Setting| of.has(|change| matches!(change, SettingChange::Before(_)));
+        let several = |of: &Setting| of.has(|change| matches!(change, SettingChange::Cluster(_)));
         (before(self) && several(other) || several(self) && before(other)).then(|| {
             format!("words before a command and several processes of it exclude each other: `{}`", other.name)
         })
     }
 
-    fn has(&self, is: impl Fn(&Change) -> bool) -> bool {
+    fn has(&self, is: impl Fn(&SettingChange) -> bool) -> bool {
         self.levels.iter().any(|level| level.changes.iter().any(&is))
     }
 
@@ -142,20 +142,22 @@ pub fn tried(text: &str) -> Result<Setting, String> {
         Some(words) if !words.is_empty() => Ok(words),
         _ => Err(format!("there are no words in it, or a quote is not closed: {FORMS}")),
     };
-    let level = |name: &str, change| Level { name: name.to_owned(), changes: vec![change] };
+    let level = |name: &str, change| SettingLevel { name: name.to_owned(), changes: vec![change] };
     if let Some(rest) = text.strip_prefix("flag:").map(str::trim) {
-        return Ok(Setting::of(rest, vec![level(rest, Change::Arguments(words(rest)?))]));
+        return Ok(Setting::of(rest, vec![level(rest, SettingChange::Arguments(words(rest)?))]));
     }
     if let Some(rest) = text.strip_prefix("before:").map(str::trim) {
-        return Ok(Setting::of(rest, vec![level(rest, Change::Before(words(rest)?))]));
+        return Ok(Setting::of(rest, vec![level(rest, SettingChange::Before(words(rest)?))]));
     }
     let (name, values) = text.split_once('=').ok_or_else(|| format!("there is no `=` in it: {FORMS}"))?;
     let is_word = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if !is_word || name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return Err(format!("`{name}` is no name of a variable: {FORMS}"));
     }
-    let of = |value: &str| level(&format!("{name}={value}"), Change::Env(name.to_owned(), value.to_owned()));
-    let levels: Vec<Level> = values.split('|').map(of).collect();
+    let of = |value: &str| {
+        level(&format!("{name}={value}"), SettingChange::Env(name.to_owned(), value.to_owned()))
+    };
+    let levels: Vec<SettingLevel> = values.split('|').map(of).collect();
     if model::distinct(&levels).len() < levels.len() {
         return Err("a value is there twice".to_owned());
     }
@@ -167,7 +169,7 @@ pub fn tried(text: &str) -> Result<Setting, String> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Keep {
     /// The limited figure.
-    pub figure: Figure,
+    pub figure: LimitFigure,
     /// The ratio to the unchanged service that must not be exceeded.
     pub ratio: f64,
     /// The limit as written.
@@ -186,7 +188,7 @@ impl Keep {
     }
 
     /// Whether an effect keeps the limit, judged by its whole interval.
-    pub fn ruling(&self, seen: &Known) -> Ruling {
+    pub fn ruling(&self, seen: &EffectEstimate) -> Ruling {
         match [seen.low, seen.high].map(|end| self.holds(end)) {
             [true, true] => Ruling::Pass,
             [false, false] => Ruling::Fail,
@@ -220,12 +222,12 @@ mod tests {
         let several = tried("POOL=2|4|8").unwrap();
         let names = (several.name.as_str(), several.level(3), several.level(0));
         assert_eq!((names, several.screened), (("POOL", "POOL=8", "as it is"), 1));
-        let cluster = Level { name: "2 processes".into(), changes: vec![Change::Cluster(2)] };
+        let cluster = SettingLevel { name: "2 processes".into(), changes: vec![SettingChange::Cluster(2)] };
         let processes = Setting::of("processes", vec![cluster]);
         assert!(tried("before: nice -n 5").unwrap().clash(&processes).is_some());
         assert_eq!(one.clash(&processes), None);
         let flag = tried("flag: --workers 4").unwrap();
-        assert_eq!(flag.levels[0].changes, [Change::Arguments(vec!["--workers".into(), "4".into()])]);
+        assert_eq!(flag.levels[0].changes, [SettingChange::Arguments(vec!["--workers".into(), "4".into()])]);
         let clash = tried("flag: --workers=8").unwrap().clash(&flag).unwrap();
         assert_eq!(clash, "`--workers 4` has --workers too");
         assert_eq!(tried("flag: --threads 4").unwrap().clash(&flag), None);
@@ -238,7 +240,7 @@ mod tests {
     fn limits_are_changes() {
         let keep = Keep::read("memory < +20%").unwrap();
         assert_eq!((keep.figure.name(), keep.ratio), ("peak_memory", 1.2));
-        let ruling = |low, high| keep.ruling(&Known { ratio: 1.0, low, high });
+        let ruling = |low, high| keep.ruling(&EffectEstimate { ratio: 1.0, low, high });
         let rulings = [ruling(0.9, 1.1), ruling(0.9, 1.3), ruling(1.3, 1.4)];
         assert_eq!(rulings, [Ruling::Pass, Ruling::Inconclusive, Ruling::Fail]);
         assert!(Keep::read("p99 < 50ms").unwrap_err().contains("amount"));

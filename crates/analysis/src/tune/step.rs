@@ -12,7 +12,7 @@ use super::setting::{Keep, Setting};
 use crate::Conclusion;
 
 /// A level for each setting, in their order. 0 is the unchanged service.
-pub type Row = Vec<usize>;
+pub type LevelRow = Vec<usize>;
 
 /// Purpose of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -61,11 +61,11 @@ impl Purpose {
 
 /// A measurement to run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct TuneStep {
     /// Purpose of the step.
     pub purpose: Purpose,
     /// The distinct rows, one per variant.
-    pub rows: Vec<Row>,
+    pub rows: Vec<LevelRow>,
     /// Number of blocks, each with fresh processes.
     pub blocks: u32,
     /// Approximate duration, in seconds.
@@ -76,7 +76,7 @@ pub struct Step {
     pub rate_per_s: Option<f64>,
 }
 
-impl Step {
+impl TuneStep {
     /// Whether the step compares the choice with the unchanged service.
     pub fn confirms(&self) -> bool {
         match self.purpose {
@@ -93,9 +93,9 @@ impl Step {
 
 /// Outcome of a step.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum StepOutcome {
     /// Figures of each row, `None` if it has none, and the seconds of the last block.
-    Measured(Vec<Option<Figures>>, f64),
+    Measured(Vec<Option<RowFigures>>, f64),
     /// The service did not start, responded differently, or crashed. The text says how.
     Failed(String),
     /// A row did not start: its index, and why.
@@ -104,30 +104,30 @@ pub enum Outcome {
     Confirmed(Option<Confirmation>),
 }
 
-impl Outcome {
+impl StepOutcome {
     /// Returns the result of a confirmation, if this is one.
     pub(super) fn seen(self) -> Option<Confirmation> {
         match self {
-            Outcome::Confirmed(seen) => seen,
-            Outcome::Measured(..) | Outcome::Failed(_) | Outcome::NotStarted(..) => None,
+            StepOutcome::Confirmed(seen) => seen,
+            StepOutcome::Measured(..) | StepOutcome::Failed(_) | StepOutcome::NotStarted(..) => None,
         }
     }
 
     /// Why there are no figures.
     pub(super) fn failed(self) -> Option<String> {
         match self {
-            Outcome::Failed(why) | Outcome::NotStarted(_, why) => Some(why),
-            Outcome::Measured(..) | Outcome::Confirmed(_) => None,
+            StepOutcome::Failed(why) | StepOutcome::NotStarted(_, why) => Some(why),
+            StepOutcome::Measured(..) | StepOutcome::Confirmed(_) => None,
         }
     }
 }
 
 /// Result of a confirmation: the choice over the unchanged service, for each metric with an interval.
-pub type Confirmation = Vec<(Metric, Known)>;
+pub type Confirmation = Vec<(Metric, EffectEstimate)>;
 
 /// Goal and budget of a tuning.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Spec {
+pub struct TuneSpec {
     /// Settings to try.
     pub settings: Vec<Setting>,
     /// Metric to improve.
@@ -152,7 +152,7 @@ pub struct TooShort {
 
 /// Estimated effect on a metric, of a setting or of the whole choice.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Known {
+pub struct EffectEstimate {
     /// On over off.
     pub ratio: f64,
     /// Lower end of the interval, at 95 % for all settings together.
@@ -161,7 +161,7 @@ pub struct Known {
     pub high: f64,
 }
 
-impl Known {
+impl EffectEstimate {
     /// Whether the whole interval is on the good side of 1.
     pub fn is_better(&self, metric: Metric) -> bool {
         if metric.wants_more() { self.low > 1.0 } else { self.high < 1.0 }
@@ -170,7 +170,7 @@ impl Known {
 
 /// Figures of a row.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Figures {
+pub struct RowFigures {
     /// Values by metric, in the metric's unit.
     pub values: BTreeMap<Metric, f64>,
     /// Whether all rows of its block kept all their cores busy, so that throughput per core-second is
@@ -178,7 +178,7 @@ pub struct Figures {
     pub per_core: bool,
 }
 
-impl Figures {
+impl RowFigures {
     /// A metric's value. `None` if it does not exist in this kind of loop.
     pub fn value(&self, metric: Metric) -> Option<f64> {
         self.values.get(&metric).copied().filter(|value| *value > 0.0 && value.is_finite())
@@ -186,13 +186,13 @@ impl Figures {
 }
 
 /// Figures of each variant of a step, in plan order.
-pub fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Option<Figures>> {
+pub fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Option<RowFigures>> {
     let per_core = crate::per_core(record);
-    let figures = |variant: &crate::Variant| {
+    let figures = |variant: &crate::VariantFigures| {
         let is_sound = variant.failed_share.is_some_and(|share| share <= FAILED_SHARE_MAX);
         variant.throughput_per_s.filter(|_| is_sound)?;
         let latencies = variant.response_time.iter().map(|time| (time.metric, time.us));
-        Some(Figures { values: variant.values.iter().copied().chain(latencies).collect(), per_core })
+        Some(RowFigures { values: variant.values.iter().copied().chain(latencies).collect(), per_core })
     };
     conclusion.variants.iter().map(figures).collect()
 }
@@ -204,7 +204,10 @@ pub fn confirmed(conclusion: &Conclusion) -> Option<Confirmation> {
     let own = verdict.estimate.as_ref().map(|estimate| (verdict.metric, estimate));
     let others = verdict.exploratory.iter().filter(|other| other.metric != verdict.metric);
     let all = own.into_iter().chain(others.map(|other| (other.metric, &other.estimate)));
-    Some(all.map(|(of, &Estimate { ratio, low, high, .. })| (of, Known { ratio, low, high })).collect())
+    Some(
+        all.map(|(of, &Estimate { ratio, low, high, .. })| (of, EffectEstimate { ratio, low, high }))
+            .collect(),
+    )
 }
 
 /// Whether a service with a setting responds as without it.

@@ -122,7 +122,7 @@ fn runs_at_other_rates_or_warmed_up_otherwise_are_not_compared() {
 fn a_figure_is_of_all_trials_or_there_is_none() {
     let mut record = sound();
     record.header.plan.design.metric = plan::Metric::P50;
-    record.header.plan.design.rate = Some(plan::Rate::PerSecond(1000.0));
+    record.header.plan.design.rate = Some(plan::PlannedRate::PerSecond(1000.0));
     let load = |record: &mut Record, few: u64| {
         for slice in slices(record) {
             let requests = if slice.block == 1 && slice.variant == 0 { few } else { 5000 };

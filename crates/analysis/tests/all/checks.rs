@@ -2,7 +2,7 @@
 //! record itself.
 
 use model::Check;
-use plan::{Factor, LookRule, Metric, Rate};
+use plan::{Factor, LookRule, Metric, PlannedRate};
 use proofload_analysis::Grade::{self, Invalid, Note, Warning};
 use proofload_analysis::{Calibration, Outcome, Standing, Unit, conclude};
 use record::{
@@ -150,7 +150,7 @@ fn a_copy_is_compared_in_each_judged_metric() {
 fn failures_of_the_judged_endpoint_void_it() {
     let judged = |name: &str| {
         let mut record = sound();
-        record.header.plan.design.endpoint = Some(plan::Endpoint { name: name.to_owned(), share: 0.1 });
+        record.header.plan.design.endpoint = Some(plan::JudgedEndpoint { name: name.to_owned(), share: 0.1 });
         each(&mut record, 1, |slice| {
             let (few, sent) = (slice.counts.sent / 10, slice.counts.sent);
             slice.counts.endpoints = [("cart", sent - few, 0), ("order", few, few / 2)]
@@ -314,7 +314,7 @@ fn a_warm_up_that_never_ended_and_a_pointless_run_are_said() {
 fn open(metric: Metric) -> Record {
     let mut record = sound();
     record.header.plan.design.metric = metric;
-    record.header.plan.design.rate = Some(Rate::PerSecond(4000.0));
+    record.header.plan.design.rate = Some(PlannedRate::PerSecond(4000.0));
     for slice in slices(&mut record) {
         // Equal blocks would leave no interval.
         let unit_ns = 1_000_000 + 5_000 * u64::from(slice.block) * (1 + slice.variant as u64);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use proofload_analysis::Grade::{self, Invalid, Note, Warning};
 use proofload_analysis::{Outcome, conclude};
-use record::{Deployed, PodSeen, Record, Trial};
+use record::{DeployedSeen, PodSeen, Record, Trial};
 
 use crate::given::{all, said, saturate, sound, trials};
 
@@ -34,7 +34,7 @@ fn deployed() -> Record {
         let (a, b) = (format!("a-{variant}"), format!("b-{variant}"));
         let pods = vec![pod(&a, true, 0), pod(&b, true, 3), pod("broken", false, 9)];
         trial.started.services.clear();
-        trial.started.deployed = Some(Deployed {
+        trial.started.deployed = Some(DeployedSeen {
             service: "api".into(),
             place: format!("kubernetes://prod/shop-{variant}"),
             address: format!("10.84.0.{variant}:80"),

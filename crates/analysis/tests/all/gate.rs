@@ -3,7 +3,7 @@
 use crate::given;
 use crate::made::gates::Course;
 use crate::made::{Maker, Run, give, slices, sound};
-use plan::{Figure, GateEntry};
+use plan::{GateEntry, LimitFigure};
 use proofload_analysis::{Gate, Ruling, Unfit, blocks_to_find, conclude, gated, limits_settled, rule};
 use record::{EndReason, Ended, Record, SliceKind};
 use stats::Latencies;
@@ -105,7 +105,7 @@ fn failures_that_come_in_bursts_keep_no_limit_that_they_would_keep_if_they_were_
 fn unanswered(each: u64) -> Record {
     let mut record = sound();
     record.header.plan.design.metric = plan::Metric::P50;
-    record.header.plan.design.rate = Some(plan::Rate::PerSecond(1000.0));
+    record.header.plan.design.rate = Some(plan::PlannedRate::PerSecond(1000.0));
     for slice in given::slices(&mut record) {
         let mut response = Latencies::new();
         for index in 0..5000 {
@@ -227,5 +227,5 @@ fn a_gate_that_is_open_keeps_a_run_going_and_one_without_limits_ends_none() {
     let sd_log = conclude(&wide).comparisons[0].estimate.expect("an estimate").sd_log;
     let rise = rule(&wide).and_then(|rule| blocks_to_find(0.25, sd_log, &rule));
     assert_eq!(gate(&wide, &["throughput > -20%"]).judgements[0].blocks_needed, rise);
-    assert!(Figure::all().all(|figure| Figure::named(figure.name()) == Some(figure)));
+    assert!(LimitFigure::all().all(|figure| LimitFigure::named(figure.name()) == Some(figure)));
 }

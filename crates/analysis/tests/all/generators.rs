@@ -3,14 +3,14 @@
 
 use proofload_analysis::Grade::{self, Invalid, Warning};
 use proofload_analysis::conclude;
-use record::{EndReason, Ended, Event, Generator, GeneratorLost, GeneratorPart, Record};
+use record::{ConnectedGenerator, EndReason, Ended, Event, GeneratorLost, GeneratorPart, Record};
 
 use crate::given::{Plant, all, each_is_found, found, saturate, slices, sound};
 
 /// The stored sound record as if two generators had sent the load of each slice.
 fn shared() -> Record {
     let mut record = sound();
-    let generator = |name: &str| Generator { name: name.into(), host: "h".into(), processors: 2 };
+    let generator = |name: &str| ConnectedGenerator { name: name.into(), host: "h".into(), processors: 2 };
     record.generators = ["local", "ssh://b"].map(generator).into();
     let part = |name: &str, here: bool, sent: u64| GeneratorPart {
         name: name.into(),

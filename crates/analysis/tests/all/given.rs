@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plan::{Command, Ready, Service, Source};
+use plan::{Ready, Service, ServiceCommand, ServiceSource};
 use proofload_analysis::{Finding, Grade, Outcome, conclude};
 use record::{OpenLoop, Record, Slice, Trial};
 use stats::Latencies;
@@ -80,11 +80,11 @@ pub fn open_loop(rate_per_s: f64, requests: u64, response: Latencies) -> Box<Ope
 pub fn service(name: &str, command: &[&str], env: &[(&str, &str)]) -> Service {
     Service {
         name: name.into(),
-        source: Source::Command(Command {
+        source: ServiceSource::Command(ServiceCommand {
             command: command.iter().map(|word| (*word).to_owned()).collect(),
             directory: "/srv".into(),
             env: map(env),
-            ..Command::default()
+            ..ServiceCommand::default()
         }),
         ready: Ready::Tcp,
         ready_timeout: Duration::from_secs(30),

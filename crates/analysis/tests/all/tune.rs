@@ -5,7 +5,10 @@
 mod world;
 
 use model::Metric;
-use proofload_analysis::tune::{Figures, Keep, Known, Level, Outcome, Purpose, Setting, Spec, State, Tuning};
+use proofload_analysis::tune::{
+    EffectEstimate, Keep, Purpose, RowFigures, Setting, SettingLevel, SettingState, StepOutcome, TuneSpec,
+    Tuning,
+};
 use world::World;
 
 fn world(percents: &[f64], budget_s: f64) -> World {
@@ -59,12 +62,12 @@ fn eleven_settings_take_a_third_of_the_time_of_one_after_the_other_at_most() {
 /// A tuning of these settings, for ten minutes.
 fn tuning(settings: Vec<Setting>) -> Tuning {
     let (metric, margin, keep) = (Metric::Throughput, 0.03, Vec::new());
-    Tuning::new(Spec { settings, metric, margin, keep, budget_s: 600.0, seed: 1 })
+    Tuning::new(TuneSpec { settings, metric, margin, keep, budget_s: 600.0, seed: 1 })
 }
 
 #[test]
 fn levels_are_raced_by_the_figure_that_settings_are_screened_by() {
-    let levels = ["fewer", "more"].map(|name| Level { name: name.into(), changes: Vec::new() });
+    let levels = ["fewer", "more"].map(|name| SettingLevel { name: name.into(), changes: Vec::new() });
     let mut tuning = tuning(vec![Setting { levels: levels.into(), ..Setting::default() }]);
     let mut noise = [0.99, 1.0, 1.013, 1.004, 0.997, 1.008, 0.992].into_iter().cycle();
     let mut spent_s = 0.0;
@@ -73,12 +76,12 @@ fn levels_are_raced_by_the_figure_that_settings_are_screened_by() {
             let (cpu_us, per_s) = [(100.0, 1000.0), (70.0, 1200.0), (80.0, 1500.0)][level];
             let noise = noise.next().unwrap();
             let values = [(Metric::CpuPerRequest, cpu_us * noise), (Metric::Throughput, per_s / noise)];
-            Figures { values: values.into(), per_core: true }
+            RowFigures { values: values.into(), per_core: true }
         };
         let block_s = 3.5 * step.rows.len() as f64;
         spent_s += block_s;
         let figures = step.rows.iter().map(|row| Some(figures(row[0]))).collect();
-        tuning.take(Outcome::Measured(figures, block_s), spent_s);
+        tuning.take(StepOutcome::Measured(figures, block_s), spent_s);
     }
     // Per core-second, the first costs less. The higher request rate comes from processors that the load
     // generator leaves idle.
@@ -89,8 +92,8 @@ fn levels_are_raced_by_the_figure_that_settings_are_screened_by() {
 #[test]
 fn what_does_not_start_takes_its_time_from_the_budget() {
     let mut tuning = tuning(vec![Setting::default(); 2]);
-    let measured = || Outcome::Measured(vec![Some(Figures::default())], 3.5);
-    let failed = Outcome::Failed("not ready".into());
+    let measured = || StepOutcome::Measured(vec![Some(RowFigures::default())], 3.5);
+    let failed = StepOutcome::Failed("not ready".into());
     for (outcome, spent_s) in [(measured(), 10.0), (failed, 560.0), (measured(), 564.0)] {
         tuning.next_step().unwrap();
         tuning.take(outcome, spent_s);
@@ -100,7 +103,7 @@ fn what_does_not_start_takes_its_time_from_the_budget() {
 
 #[test]
 fn a_confirmation_may_take_what_is_left_for_it_and_no_more() {
-    let level = Level { name: "on".into(), changes: Vec::new() };
+    let level = SettingLevel { name: "on".into(), changes: Vec::new() };
     let mut tuning = tuning(vec![Setting { levels: vec![level], ..Setting::default() }]);
     tuning.spec.keep = vec![Keep::read("p99 < +10%").unwrap()];
     let (mut noise, mut spent_s, mut confirmations) = ([0.99, 1.0, 1.01].into_iter().cycle(), 0.0, 0);
@@ -112,14 +115,18 @@ fn a_confirmation_may_take_what_is_left_for_it_and_no_more() {
             // The step takes its maximum duration.
             spent_s += step.most_s;
             let metric = if confirmations == 1 { Metric::Throughput } else { Metric::P99 };
-            Outcome::Confirmed(Some(vec![(metric, Known { ratio: 1.05, low: 1.04, high: 1.06 })]))
+            StepOutcome::Confirmed(Some(vec![(
+                metric,
+                EffectEstimate { ratio: 1.05, low: 1.04, high: 1.06 },
+            )]))
         } else {
             let mut per_s = |level: usize| [1000.0, 1200.0][level] * noise.next().unwrap();
-            let figures = |per_s| Figures { values: [(Metric::Throughput, per_s)].into(), per_core: false };
+            let figures =
+                |per_s| RowFigures { values: [(Metric::Throughput, per_s)].into(), per_core: false };
             let figures = step.rows.iter().map(|row| Some(figures(per_s(row[0])))).collect();
             let block_s = 7.0 * step.rows.len() as f64;
             spent_s += block_s;
-            Outcome::Measured(figures, block_s)
+            StepOutcome::Measured(figures, block_s)
         };
         tuning.take(outcome, spent_s);
     }
@@ -131,7 +138,7 @@ fn a_confirmation_may_take_what_is_left_for_it_and_no_more() {
 /// to start by chance.
 #[test]
 fn settings_that_do_not_start_together_cost_one_of_them_and_not_the_tuning() {
-    let of = |name: &str| Level { name: name.into(), changes: Vec::new() };
+    let of = |name: &str| SettingLevel { name: name.into(), changes: Vec::new() };
     let setting = |name| Setting { name: String::from(name), levels: vec![of(name)], ..Setting::default() };
     let mut tuning = tuning(["a", "b", "c", "d", "e"].map(setting).into());
     let (mut noise, mut spent_s) = ([0.99, 1.0, 1.01, 1.005].into_iter().cycle(), 0.0);
@@ -140,22 +147,23 @@ fn settings_that_do_not_start_together_cost_one_of_them_and_not_the_tuning() {
         spent_s += 3.5 * step.rows.len() as f64 * f64::from(step.blocks);
         let at_odds = step.rows.iter().position(|row| row[1] > 0 && row[3] > 0);
         let mut per_s = |row: &Vec<usize>| if row[0] > 0 { 1300.0 } else { 1000.0 } * noise.next().unwrap();
-        let figures = |per_s| Some(Figures { values: [(Metric::Throughput, per_s)].into(), per_core: false });
+        let figures =
+            |per_s| Some(RowFigures { values: [(Metric::Throughput, per_s)].into(), per_core: false });
         let is_second = matches!(step.purpose, Purpose::Screen { pair: 2, .. });
         let outcome = match at_odds.or_else(|| chance.take_if(|_| is_second)) {
-            Some(row) => Outcome::NotStarted(row, "bad option".into()),
+            Some(row) => StepOutcome::NotStarted(row, "bad option".into()),
             None if step.confirms() => {
-                let known = Known { ratio: 1.3, low: 1.28, high: 1.32 };
-                Outcome::Confirmed(Some(vec![(Metric::Throughput, known)]))
+                let known = EffectEstimate { ratio: 1.3, low: 1.28, high: 1.32 };
+                StepOutcome::Confirmed(Some(vec![(Metric::Throughput, known)]))
             }
             None => {
                 let figures = step.rows.iter().map(|row| figures(per_s(row))).collect();
-                Outcome::Measured(figures, 3.5 * step.rows.len() as f64)
+                StepOutcome::Measured(figures, 3.5 * step.rows.len() as f64)
             }
         };
         tuning.take(outcome, spent_s);
     }
-    let State::Failed(why) = &tuning.states[3] else { panic!("{:?}", tuning.states) };
+    let SettingState::Failed(why) = &tuning.states[3] else { panic!("{:?}", tuning.states) };
     assert!(
         why.starts_with("not together with ") && why.contains('b') && why.ends_with(": bad option"),
         "{why}"

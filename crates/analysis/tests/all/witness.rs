@@ -85,7 +85,7 @@ fn sound() -> Record {
     record
 }
 
-fn command(record: &mut Record, index: usize) -> &mut plan::Command {
+fn command(record: &mut Record, index: usize) -> &mut plan::ServiceCommand {
     variant(record, index).services[0].command_mut().expect("it is started")
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use explain::Source;
+use explain::CaptureFiles;
 
 use super::Files;
 

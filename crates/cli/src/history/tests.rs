@@ -110,7 +110,7 @@ fn records_that_cannot_be_read_are_listed_with_what_is_wrong() {
     for read in [4, 2] {
         let gathered = shelf.gathered();
         assert_eq!(gathered.read, read, "of what does not open no summary is kept");
-        let why = |entry: &Entry| entry.found.as_ref().err().cloned().unwrap_or_default();
+        let why = |entry: &HistoryEntry| entry.found.as_ref().err().cloned().unwrap_or_default();
         let found: BTreeMap<&str, String> =
             gathered.entries.iter().map(|entry| (entry.name.as_str(), why(entry))).collect();
         assert_eq!(found["sound"], "");

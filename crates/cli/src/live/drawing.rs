@@ -3,13 +3,13 @@
 //! Contents that do not fit are truncated or counted. The most important parts are kept longest: the position
 //! of the run, comparisons, variants.
 
-use analysis::{Comparison, Outcome};
+use analysis::{ComparisonResult, Outcome};
 use anstyle::{AnsiColor, Style};
 use report::{count, micros, rate, share};
 use unicode_width::UnicodeWidthStr;
 
-use super::screen::Shown;
-use super::{PERCENT, State, Trace};
+use super::screen::ScreenRequests;
+use super::{LiveState, PERCENT, Trace};
 
 /// From this height on, parts are separated by empty lines.
 const AIRY_ROWS: usize = 18;
@@ -37,14 +37,14 @@ const GOOD: Style = AnsiColor::Green.on_default();
 const CYAN: Style = AnsiColor::Cyan.on_default();
 
 /// A part of a line, and its style.
-pub type Span = (String, Style);
-pub type Line = Vec<Span>;
+pub type StyledText = (String, Style);
+pub type StyledLine = Vec<StyledText>;
 
 #[derive(Clone, Copy)]
-pub struct Frame<'a> {
-    pub state: &'a State,
+pub struct LiveFrame<'a> {
+    pub state: &'a LiveState,
     /// The user's choices.
-    pub shown: &'a Shown,
+    pub shown: &'a ScreenRequests,
     /// The last lines of the services' logs, if they are shown.
     pub logs: &'a [String],
     /// Seconds since the last update of the state.
@@ -53,7 +53,7 @@ pub struct Frame<'a> {
 
 /// Draws a view for a terminal of `columns` and `rows`. It has at most one line less than the terminal, and
 /// leaves the last column empty, because text in it wraps on some terminals.
-pub fn draw(frame: Frame<'_>, columns: u16, rows: u16) -> Vec<Line> {
+pub fn draw(frame: LiveFrame<'_>, columns: u16, rows: u16) -> Vec<StyledLine> {
     let width = usize::from(columns.saturating_sub(1)).max(1);
     let mut lines = lines(frame, width, usize::from(rows.saturating_sub(1)).max(1));
     lines.iter_mut().for_each(|line| clip(line, width));
@@ -61,7 +61,7 @@ pub fn draw(frame: Frame<'_>, columns: u16, rows: u16) -> Vec<Line> {
 }
 
 /// Truncates a line to the available columns, and removes control characters.
-fn clip(line: &mut Line, mut room: usize) {
+fn clip(line: &mut StyledLine, mut room: usize) {
     for (text, _) in &mut *line {
         text.retain(|letter| !letter.is_control());
         while text.width() > room {
@@ -75,8 +75,8 @@ fn clip(line: &mut Line, mut room: usize) {
     }
 }
 
-fn lines(frame: Frame<'_>, width: usize, height: usize) -> Vec<Line> {
-    let Frame { state, shown, .. } = frame;
+fn lines(frame: LiveFrame<'_>, width: usize, height: usize) -> Vec<StyledLine> {
+    let LiveFrame { state, shown, .. } = frame;
     let mut head = vec![title(state, width), place(frame, width), doing(frame)];
     let mut foot = alerts(state);
     foot.extend(extra(frame, height));
@@ -85,12 +85,12 @@ fn lines(frame: Frame<'_>, width: usize, height: usize) -> Vec<Line> {
     let room = height.saturating_sub(head.len() + foot.len() + 1 + gaps);
     for part in body(state, width, room) {
         if airy && !part.is_empty() {
-            head.push(Line::new());
+            head.push(StyledLine::new());
         }
         head.extend(part);
     }
     if airy {
-        head.push(Line::new());
+        head.push(StyledLine::new());
     }
     head.extend(foot);
     // The line with the keys always stays.
@@ -99,14 +99,14 @@ fn lines(frame: Frame<'_>, width: usize, height: usize) -> Vec<Line> {
     head
 }
 
-fn title(state: &State, width: usize) -> Line {
+fn title(state: &LiveState, width: usize) -> StyledLine {
     let (name, question) = (state.plan().name.clone(), state.plan().question.clone().unwrap_or_default());
     let room = width.saturating_sub(name.width() + 2);
     vec![span(name, BOLD), span("  ", PLAIN), span(cut(&question, room), FAINT)]
 }
 
 /// The current block, the time passed and the time left. With enough room, the time is also a bar.
-fn place(frame: Frame<'_>, width: usize) -> Line {
+fn place(frame: LiveFrame<'_>, width: usize) -> StyledLine {
     let (elapsed_s, left_s) = frame.state.times(frame.since_s);
     let text = super::position(frame.state, frame.since_s);
     let room = width.saturating_sub(text.width() + 2).min(30);
@@ -117,7 +117,7 @@ fn place(frame: Frame<'_>, width: usize) -> Line {
     vec![span(text + "  ", PLAIN), span("━".repeat(done), CYAN), span("─".repeat(room - done), FAINT)]
 }
 
-fn doing(frame: Frame<'_>) -> Line {
+fn doing(frame: LiveFrame<'_>) -> StyledLine {
     match frame.shown.stops {
         true => vec![span("stopping: services are ended, then the report is drawn", WARN)],
         false => vec![span(&frame.state.doing, PLAIN)],
@@ -125,7 +125,7 @@ fn doing(frame: Frame<'_>) -> Line {
 }
 
 /// Problems, one line each, or one line if there are none.
-fn alerts(state: &State) -> Vec<Line> {
+fn alerts(state: &LiveState) -> Vec<StyledLine> {
     let alert = |name, text, style| vec![span(name, FAINT), span(text, style)];
     let mut lines = Vec::new();
     let all = model::quantity::many(state.requests, "request");
@@ -144,7 +144,7 @@ fn alerts(state: &State) -> Vec<Line> {
 }
 
 /// Parts that are only shown on request: help, logs.
-fn extra(frame: Frame<'_>, height: usize) -> Vec<Line> {
+fn extra(frame: LiveFrame<'_>, height: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     if frame.shown.help {
         lines
@@ -170,7 +170,7 @@ const HELP: [(&str, &str); 5] = [
     ("?", "show or hide this"),
 ];
 
-fn keys(shown: &Shown, width: usize) -> Line {
+fn keys(shown: &ScreenRequests, width: usize) -> StyledLine {
     let stop = if width < 60 { "stop" } else { "stop with what there is" };
     let keys = [("q", stop), ("l", "logs"), ("?", "help")];
     if !shown.keys {
@@ -182,17 +182,17 @@ fn keys(shown: &Shown, width: usize) -> Line {
 
 /// Comparisons with their intervals, and variants with the results of their slices, as far as they fit: the
 /// first comparisons, the most recently measured variants, and the number of others.
-fn body(state: &State, width: usize, room: usize) -> [Vec<Line>; 2] {
+fn body(state: &LiveState, width: usize, room: usize) -> [Vec<StyledLine>; 2] {
     let each = if width >= ONE_LINE_FROM { 1 } else { 2 };
     let widest = state.comparisons().map(|(label, _)| label.width()).max().unwrap_or(0).min(NAME_MAX);
     let drawn = state.comparisons().flat_map(|(label, one)| comparison(state, &label, one, (width, widest)));
-    let mut comparisons: Vec<Line> = drawn.collect();
+    let mut comparisons: Vec<StyledLine> = drawn.collect();
     if !comparisons.is_empty() {
         let margin = share(state.plan().design.margin);
         let legend = format!("  │ no difference  ┊ margin {margin}  ● estimate  ━ interval");
         comparisons.push(vec![span(legend, FAINT)]);
     }
-    let table = Table::of(state, width);
+    let table = VariantsLayout::of(state, width);
     let mut variants = vec![table.heading()];
     variants.extend(state.variants.iter().map(|trace| table.line(trace)));
     if comparisons.len() + variants.len() <= room {
@@ -218,18 +218,18 @@ fn body(state: &State, width: usize, room: usize) -> [Vec<Line>; 2] {
     [comparisons, variants]
 }
 
-fn more(number: usize, what: &str) -> Line {
+fn more(number: usize, what: &str) -> StyledLine {
     let more = model::quantity::many(number as u64, &format!("more {what}"));
     vec![span(format!("and {more}, which this terminal has no room for"), FAINT)]
 }
 
 /// A comparison in one line, or in two if it is narrow: label, drawing, words.
 fn comparison(
-    state: &State,
+    state: &LiveState,
     label: &str,
-    comparison: &Comparison,
+    comparison: &ComparisonResult,
     (width, widest): (usize, usize),
-) -> Vec<Line> {
+) -> Vec<StyledLine> {
     let drawn = drawn(state, comparison);
     let style = style(comparison.outcome, drawn, state.is_withheld());
     let text = report::known(&state.conclusion, comparison);
@@ -245,7 +245,7 @@ fn comparison(
     if one_line { vec![spans] } else { vec![vec![span(label, PLAIN)], spans] }
 }
 
-fn style(outcome: Outcome, drawn: Option<Drawn>, withheld: bool) -> Style {
+fn style(outcome: Outcome, drawn: Option<DrawnRatio>, withheld: bool) -> Style {
     match (outcome, drawn) {
         (Outcome::NoSuccess | Outcome::Invalid, _) => BAD,
         _ if withheld => FAINT,
@@ -259,7 +259,7 @@ fn style(outcome: Outcome, drawn: Option<Drawn>, withheld: bool) -> Style {
 }
 
 /// The state of the interval in words, for users who do not see colours, within a width.
-fn standing(comparison: &Comparison, room: usize) -> Option<&'static str> {
+fn standing(comparison: &ComparisonResult, room: usize) -> Option<&'static str> {
     comparison.estimate?;
     let words: &[&str] = match comparison.outcome {
         Outcome::Better => &["better"],
@@ -272,10 +272,10 @@ fn standing(comparison: &Comparison, room: usize) -> Option<&'static str> {
 }
 
 /// A ratio on an axis, with its interval once there is one.
-type Drawn = (f64, Option<(f64, f64)>);
+type DrawnRatio = (f64, Option<(f64, f64)>);
 
 /// `None` if there is no ratio yet, or none may be shown.
-fn drawn(state: &State, comparison: &Comparison) -> Option<Drawn> {
+fn drawn(state: &LiveState, comparison: &ComparisonResult) -> Option<DrawnRatio> {
     if comparison.outcome.has_no_ratio() || state.is_withheld() {
         return None;
     }
@@ -287,7 +287,7 @@ fn drawn(state: &State, comparison: &Comparison) -> Option<Drawn> {
 /// The axis of ratios around 1 with a width of `width` columns (an odd number has a middle): the margin on
 /// both sides, and the ratio. The axis is logarithmic, and extends two, four, eight, … margins to both sides,
 /// as far as necessary, so that a narrowing interval is visible until it is within the margin.
-fn axis(drawn: Option<Drawn>, margin: f64, width: usize, style: Style) -> Vec<Span> {
+fn axis(drawn: Option<DrawnRatio>, margin: f64, width: usize, style: Style) -> Vec<StyledText> {
     let margin = margin.max(1e-4).ln_1p();
     let point = drawn.map(|(ratio, _)| ratio.ln());
     let interval = drawn.and_then(|(_, interval)| interval);
@@ -320,7 +320,7 @@ fn axis(drawn: Option<Drawn>, margin: f64, width: usize, style: Style) -> Vec<Sp
 }
 
 /// Layout of the variants' table.
-struct Table {
+struct VariantsLayout {
     name: usize,
     spark: usize,
     /// Whether there is room for the times beside the rates.
@@ -332,8 +332,8 @@ struct Table {
     withheld: bool,
 }
 
-impl Table {
-    fn of(state: &State, width: usize) -> Table {
+impl VariantsLayout {
+    fn of(state: &LiveState, width: usize) -> VariantsLayout {
         let longest = state.variants.iter().map(|trace| trace.name.width()).max().unwrap_or(0);
         let longest = longest.max("variant".len()).min(NAME_MAX);
         // Name, then twice: two spaces, a sparkline, a figure.
@@ -343,10 +343,10 @@ impl Table {
         let spark = (rest(columns) / columns).clamp(*SPARK.start(), *SPARK.end());
         let name = longest.min(width.saturating_sub(columns * (2 + FIGURE + spark)).max(8));
         let (open_loop, withheld) = (state.record.is_open_loop(), state.is_withheld());
-        Table { name, spark, both, percent: percent(state), open_loop, withheld }
+        VariantsLayout { name, spark, both, percent: percent(state), open_loop, withheld }
     }
 
-    fn heading(&self) -> Line {
+    fn heading(&self) -> StyledLine {
         let column = self.spark + FIGURE;
         let response = format!("p{} response time", self.percent);
         let time = if self.open_loop { response.as_str() } else { "median time" };
@@ -355,7 +355,7 @@ impl Table {
         vec![span(format!("{name}  {:>column$}{time}", "throughput"), FAINT)]
     }
 
-    fn line(&self, trace: &Trace) -> Line {
+    fn line(&self, trace: &Trace) -> StyledLine {
         let mut spans = vec![span(padded(&cut(&trace.name, self.name), self.name), PLAIN)];
         let rates: Vec<Option<f64>> = trace.slices.iter().map(|slice| Some(slice.rate_per_s)).collect();
         spans.extend(self.column(&rates, rate));
@@ -366,7 +366,7 @@ impl Table {
         spans
     }
 
-    fn column(&self, values: &[Option<f64>], figure: fn(f64) -> String) -> [Span; 3] {
+    fn column(&self, values: &[Option<f64>], figure: fn(f64) -> String) -> [StyledText; 3] {
         let last = values.iter().rev().flatten().next().filter(|_| !self.withheld);
         let last = last.map(|value| figure(*value)).unwrap_or_default();
         let spark = span(sparkline(values, self.spark), CYAN);
@@ -376,7 +376,7 @@ impl Table {
 
 /// The quantile of times that is shown: the median in closed loop. In open loop the highest for which all
 /// slices so far have enough requests.
-fn percent(state: &State) -> f64 {
+fn percent(state: &LiveState) -> f64 {
     let slices = || state.variants.iter().flat_map(|trace| &trace.slices);
     let known = |percent: &f64| slices().all(|slice| slice.requests == 0 || slice.us(*percent).is_some());
     let highest = PERCENT.iter().rev().copied().find(known);
@@ -404,7 +404,7 @@ fn sparkline(values: &[Option<f64>], width: usize) -> String {
     format!("{bars:>width$}")
 }
 
-fn span(text: impl Into<String>, style: Style) -> Span {
+fn span(text: impl Into<String>, style: Style) -> StyledText {
     (text.into(), style)
 }
 

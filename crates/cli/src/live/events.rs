@@ -8,31 +8,32 @@ use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use analysis::{Comparison, Conclusion, Outcome};
-use lab::{Connecting, Doing, News, Progress, Update};
+use analysis::{ComparisonResult, Conclusion, Outcome};
+use lab::{Connecting, Doing, Progress, Update, UpdateNews};
 use plan::{Metric, Plan};
 use record::{
-    EndReason, Event, Generator, GeneratorLost, Header, Prepared, RateChosen, Record, Slice, SliceKind,
+    ConnectedGenerator, EndReason, Event, GeneratorLost, Header, Prepared, RateChosen, Record, Slice,
+    SliceKind,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use services::Preparing;
 
-use super::{Figures, SliceQuantile, State};
+use super::{LiveFigures, LiveState, SliceQuantile};
 
 /// Version of this format. Events and fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
 
 /// One line.
 #[derive(Serialize, JsonSchema)]
-pub struct Line {
+pub struct EventLine {
     /// Version of this format, in the first line.
     #[serde(skip_serializing_if = "Option::is_none")]
     events_version: Option<u32>,
     /// The event.
     #[serde(flatten)]
-    what: What,
+    what: EventKind,
     /// Seconds since the start of the run.
     elapsed_s: f64,
 }
@@ -40,7 +41,7 @@ pub struct Line {
 /// The event. Ratios are candidate over baseline, shares are parts of 1.
 #[derive(Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum What {
+pub enum EventKind {
     /// The run begins. Always the first line.
     Started {
         /// Version of Proofload.
@@ -61,14 +62,14 @@ pub enum What {
         metrics: Vec<Metric>,
         /// Whether requests are due at a rate (`open`), or follow each other (`closed`).
         #[serde(rename = "loop")]
-        load_loop: Loop,
+        load_loop: EventLoop,
         /// Whether figures that show which variant leads are withheld until the end, because the experiment
         /// is analyzed only once.
         withheld: bool,
         /// The variants' names.
         variants: Vec<String>,
         /// The comparisons.
-        comparisons: Vec<Asked>,
+        comparisons: Vec<PlannedComparison>,
     },
     /// Generators are being connected. Sent at the beginning, and about once a second.
     Connecting {
@@ -80,7 +81,7 @@ pub enum What {
     /// All generators are connected, for the first time or again.
     Connected {
         /// The generators, in their order.
-        generators: Vec<Generator>,
+        generators: Vec<ConnectedGenerator>,
     },
     /// The connection to a generator was lost.
     GeneratorLost(GeneratorLost),
@@ -244,7 +245,7 @@ pub enum What {
 
 /// A requested comparison.
 #[derive(Serialize, JsonSchema)]
-pub struct Asked {
+pub struct PlannedComparison {
     /// Reads as "candidate vs baseline".
     label: String,
     /// The baseline's name.
@@ -256,7 +257,7 @@ pub struct Asked {
 /// How requests follow each other.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Loop {
+pub enum EventLoop {
     /// Each connection sends its next request after the last response.
     Closed,
     /// Requests are due at times fixed in advance.
@@ -273,16 +274,16 @@ pub enum PreparingNow {
     Making,
 }
 
-pub fn started(header: &Header, directory: &Path) -> Line {
+pub fn started(header: &Header, directory: &Path) -> EventLine {
     let Plan { name, question, variants, comparisons, design, measure, .. } = &header.plan;
     let is_open = measure.as_ref().map_or(design.pacing().is_open(), |measure| measure.rates.is_some());
     let called = |index: usize| variants.get(index).map(|variant| variant.name.clone()).unwrap_or_default();
-    let asked = |asked: &plan::Comparison| Asked {
+    let asked = |asked: &plan::Comparison| PlannedComparison {
         label: asked.label.clone(),
         baseline: called(asked.baseline),
         candidate: called(asked.candidate),
     };
-    let what = What::Started {
+    let what = EventKind::Started {
         proofload: header.proofload.clone(),
         experiment: name.clone(),
         question: question.clone(),
@@ -291,27 +292,27 @@ pub fn started(header: &Header, directory: &Path) -> Line {
         budget_s: design.budget.as_secs_f64(),
         margin_share: design.margin,
         metrics: design.metrics().collect(),
-        load_loop: if is_open { Loop::Open } else { Loop::Closed },
+        load_loop: if is_open { EventLoop::Open } else { EventLoop::Closed },
         withheld: design.looks.waits_for_end(),
         variants: (0..variants.len()).map(called).collect(),
         comparisons: comparisons.iter().map(asked).collect(),
     };
-    Line { events_version: Some(VERSION), what, elapsed_s: 0.0 }
+    EventLine { events_version: Some(VERSION), what, elapsed_s: 0.0 }
 }
 
 /// The lines for an update that `state` has taken in.
-pub fn of(state: &State, update: &Update<'_>) -> Vec<Line> {
+pub fn of(state: &LiveState, update: &Update<'_>) -> Vec<EventLine> {
     let told = match update.news {
-        News::Progress(Progress::Concluded(conclusion)) => concluded(state, conclusion),
-        News::Progress(progress) => under_way(state, progress).into_iter().collect(),
-        News::Event(event) => happened(state, event).into_iter().collect(),
+        UpdateNews::Progress(Progress::Concluded(conclusion)) => concluded(state, conclusion),
+        UpdateNews::Progress(progress) => under_way(state, progress).into_iter().collect(),
+        UpdateNews::Event(event) => happened(state, event).into_iter().collect(),
     };
-    let line = |what| Line { events_version: None, what, elapsed_s: update.elapsed_s };
+    let line = |what| EventLine { events_version: None, what, elapsed_s: update.elapsed_s };
     told.into_iter().map(line).collect()
 }
 
 /// How the run ended. Also reports a record that could not be written.
-pub fn ended(record: &Record) -> Line {
+pub fn ended(record: &Record) -> EventLine {
     let reason = record.end();
     let (text, needed_s) = match reason {
         Some(
@@ -332,34 +333,34 @@ pub fn ended(record: &Record) -> Line {
         | None => (None, None),
     };
     let reason = reason.map_or("record_failed", EndReason::name).to_owned();
-    afterwards(record, What::Ended { reason, text, needed_s })
+    afterwards(record, EventKind::Ended { reason, text, needed_s })
 }
 
 /// A line that follows the run.
-pub fn afterwards(record: &Record, what: What) -> Line {
+pub fn afterwards(record: &Record, what: EventKind) -> EventLine {
     let elapsed_s = record.ended.as_ref().map_or(0.0, |ended| ended.seconds);
-    Line { events_version: None, what, elapsed_s }
+    EventLine { events_version: None, what, elapsed_s }
 }
 
 /// The line of an event. `None` for events that are only in the record.
-fn happened(state: &State, event: &Event) -> Option<What> {
+fn happened(state: &LiveState, event: &Event) -> Option<EventKind> {
     Some(match event {
-        Event::GeneratorsConnected(generators) => What::Connected { generators: generators.clone() },
-        Event::GeneratorLost(lost) => What::GeneratorLost(lost.clone()),
+        Event::GeneratorsConnected(generators) => EventKind::Connected { generators: generators.clone() },
+        Event::GeneratorLost(lost) => EventKind::GeneratorLost(lost.clone()),
         Event::Prepared(Prepared { name, made, seconds: took_s, bytes: size_bytes, .. }) => {
-            What::Prepared { name: name.clone(), made: *made, took_s: *took_s, size_bytes: *size_bytes }
+            EventKind::Prepared { name: name.clone(), made: *made, took_s: *took_s, size_bytes: *size_bytes }
         }
         Event::RateChosen(RateChosen { per_s: rate_per_s, share: capacity_share, .. }) => {
-            What::RateChosen { rate_per_s: *rate_per_s, capacity_share: *capacity_share }
+            EventKind::RateChosen { rate_per_s: *rate_per_s, capacity_share: *capacity_share }
         }
         Event::BlockStarted { block, order } => {
             let order = order.iter().map(|index| state.name(*index).to_owned()).collect();
-            What::BlockStarted { block: *block, order }
+            EventKind::BlockStarted { block: *block, order }
         }
         Event::Slice(slice) => slice_ended(state, slice),
-        Event::BlockDropped { block, why } => What::BlockDropped { block: *block, why: why.clone() },
+        Event::BlockDropped { block, why } => EventKind::BlockDropped { block: *block, why: why.clone() },
         Event::Ended(_) | Event::TrialStarted(_) => {
-            What::Notice { text: super::said(state, News::Event(event))? }
+            EventKind::Notice { text: super::said(state, UpdateNews::Event(event))? }
         }
         Event::TrialEnded(_)
         | Event::BlockEnded { .. }
@@ -372,35 +373,37 @@ fn happened(state: &State, event: &Event) -> Option<What> {
     })
 }
 
-fn under_way(state: &State, progress: Progress<'_>) -> Option<What> {
+fn under_way(state: &LiveState, progress: Progress<'_>) -> Option<EventKind> {
     let (block, named) = (state.block(), |variant| state.name(variant).to_owned());
     Some(match progress {
         Progress::Connecting(Connecting { waiting, for_now }) => {
-            What::Connecting { waiting: waiting.to_vec(), for_s: for_now.as_secs_f64() }
+            EventKind::Connecting { waiting: waiting.to_vec(), for_s: for_now.as_secs_f64() }
         }
         Progress::Preparing { name, doing } => {
             let (doing, for_s) = match doing {
                 Preparing::Waiting => (PreparingNow::Waiting, 0.0),
                 Preparing::Making(for_now) => (PreparingNow::Making, for_now.as_secs_f64()),
             };
-            What::Preparing { name: name.to_owned(), doing, for_s }
+            EventKind::Preparing { name: name.to_owned(), doing, for_s }
         }
-        Progress::Trial { doing, variant } => What::Trial { block, variant: named(variant), doing },
+        Progress::Trial { doing, variant } => EventKind::Trial { block, variant: named(variant), doing },
         Progress::Explaining { variants, rounds, seconds } => {
-            What::Explaining { variants, rounds, about_s: seconds }
+            EventKind::Explaining { variants, rounds, about_s: seconds }
         }
         Progress::Capturing { round, kind, variant } => {
-            What::Capturing { round, variant: named(variant), what: super::captured(kind).to_owned() }
+            EventKind::Capturing { round, variant: named(variant), what: super::captured(kind).to_owned() }
         }
-        Progress::NotExplained(_) => What::Notice { text: super::said(state, News::Progress(progress))? },
+        Progress::NotExplained(_) => {
+            EventKind::Notice { text: super::said(state, UpdateNews::Progress(progress))? }
+        }
         Progress::Concluded(_) => return None,
     })
 }
 
-fn slice_ended(state: &State, slice: &Slice) -> What {
+fn slice_ended(state: &LiveState, slice: &Slice) -> EventKind {
     // The number of requests would show the rate of a closed loop.
-    let shown = Some(Figures::of(slice)).filter(|_| !state.is_withheld());
-    What::Slice {
+    let shown = Some(LiveFigures::of(slice)).filter(|_| !state.is_withheld());
+    EventKind::Slice {
         block: slice.block,
         variant: state.name(slice.variant).to_owned(),
         kind: slice.kind,
@@ -414,20 +417,20 @@ fn slice_ended(state: &State, slice: &Slice) -> What {
     }
 }
 
-fn concluded(state: &State, conclusion: &Conclusion) -> Vec<What> {
+fn concluded(state: &LiveState, conclusion: &Conclusion) -> Vec<EventKind> {
     let (block, blocks) = (state.block(), conclusion.blocks);
-    let ended = What::BlockEnded {
+    let ended = EventKind::BlockEnded {
         block,
         blocks,
         blocks_dropped: state.record.blocks_dropped(),
         blocks_planned: state.record.blocks_planned,
         left_s: state.left_s,
     };
-    let estimate = |comparison: &Comparison| {
+    let estimate = |comparison: &ComparisonResult| {
         let estimate = comparison.estimate.as_ref();
         let known = estimate.is_some() || comparison.outcome != Outcome::Inconclusive;
         let ratio = estimate.map(|estimate| estimate.ratio);
-        What::Estimate {
+        EventKind::Estimate {
             block,
             comparison: comparison.label.clone(),
             metric: comparison.metric,
@@ -445,22 +448,22 @@ fn concluded(state: &State, conclusion: &Conclusion) -> Vec<What> {
 }
 
 /// Writes events to stdout.
-pub struct Stream {
+pub struct EventStream {
     lines: Sender<Vec<u8>>,
     thread: JoinHandle<io::Result<()>>,
 }
 
-impl Stream {
-    pub fn begin() -> io::Result<Stream> {
+impl EventStream {
+    pub fn begin() -> io::Result<EventStream> {
         let (lines, received) = channel::<Vec<u8>>();
         let write = move || {
             let mut out = io::stdout();
             received.into_iter().try_for_each(|line| out.write_all(&line).and_then(|()| out.flush()))
         };
-        Ok(Stream { lines, thread: thread::Builder::new().name("events".into()).spawn(write)? })
+        Ok(EventStream { lines, thread: thread::Builder::new().name("events".into()).spawn(write)? })
     }
 
-    pub fn send(&self, line: &Line) {
+    pub fn send(&self, line: &EventLine) {
         // Plain structs with string keys and finite numbers always convert to JSON.
         let text = serde_json::to_string(line).unwrap_or_default() + "\n";
         // If the writer has ended, its error is reported at the end.

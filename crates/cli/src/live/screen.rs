@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use lab::{News, Update};
+use lab::{Update, UpdateNews};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::SIGWINCH;
 use signal_hook::low_level::{pipe, unregister};
 
-use super::State;
-use super::drawing::{Frame, draw};
+use super::LiveState;
+use super::drawing::{LiveFrame, draw};
 use super::terminal::{self, Surface};
 use crate::print::{self, talk};
 use crate::signals;
@@ -39,19 +39,19 @@ const BYTES_MAX: u64 = 4096;
 
 /// State shared by the lab's thread, signals and the view.
 #[derive(Clone)]
-pub struct Screen(Arc<Shared>);
+pub struct Screen(Arc<ScreenShared>);
 
-struct Shared {
+struct ScreenShared {
     inner: Mutex<Inner>,
     /// Any byte wakes the view. Writing never blocks: if many bytes are pending, another one is not needed.
     wake: UnixStream,
 }
 
 struct Inner {
-    state: State,
+    state: LiveState,
     /// Time of the last update of the state.
     noticed: Instant,
-    shown: Shown,
+    shown: ScreenRequests,
     /// Messages to be printed above the view.
     said: Vec<String>,
     /// Whether there is a view.
@@ -60,13 +60,13 @@ struct Inner {
 
 impl Screen {
     /// Creates a screen without a view, and the descriptor that wakes it.
-    pub fn new(state: State) -> io::Result<(Screen, UnixStream)> {
+    pub fn new(state: LiveState) -> io::Result<(Screen, UnixStream)> {
         let (wake, woken) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         woken.set_nonblocking(true)?;
-        let (noticed, shown) = (Instant::now(), Shown::default());
+        let (noticed, shown) = (Instant::now(), ScreenRequests::default());
         let inner = Mutex::new(Inner { state, noticed, shown, said: Vec::new(), drawn: false });
-        Ok((Screen(Arc::new(Shared { inner, wake })), woken))
+        Ok((Screen(Arc::new(ScreenShared { inner, wake })), woken))
     }
 
     /// Starts drawing. Keys may request the end of the program.
@@ -81,13 +81,13 @@ impl Screen {
     }
 
     /// Merges an update, and then calls `look` with the state.
-    pub fn take_in<T>(&self, update: &Update<'_>, look: impl FnOnce(&State) -> T) -> T {
+    pub fn take_in<T>(&self, update: &Update<'_>, look: impl FnOnce(&LiveState) -> T) -> T {
         let mut inner = self.lock();
         inner.state.take_in(update);
         inner.noticed = Instant::now();
         let seen = look(&inner.state);
         // Events are drawn together with the next activity.
-        if let News::Progress(_) = update.news {
+        if let UpdateNews::Progress(_) = update.news {
             self.wake();
         }
         seen
@@ -178,7 +178,7 @@ impl Painter {
             let mut inner = self.screen.lock();
             let said = std::mem::take(&mut inner.said);
             let since_s = inner.noticed.elapsed().as_secs_f64();
-            let frame = Frame { state: &inner.state, shown: &inner.shown, logs: &logs, since_s };
+            let frame = LiveFrame { state: &inner.state, shown: &inner.shown, logs: &logs, since_s };
             (draw(frame, columns, rows), said)
         };
         put(&self.surface.paint(&said, &lines, columns));
@@ -235,7 +235,7 @@ fn put(text: &str) {
 
 /// The user's choices.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct ScreenRequests {
     /// Whether keys are read.
     pub keys: bool,
     /// Whether the user has requested the end of the run.
@@ -245,7 +245,7 @@ pub struct Shown {
     pub help: bool,
 }
 
-impl Shown {
+impl ScreenRequests {
     /// Handles input and returns the number of keys that act like a Ctrl-C: the first stops, the second
     /// leaves. Cursor keys begin with an escape and are ignored, and so is pasted text.
     fn press(&mut self, bytes: &[u8]) -> usize {
@@ -328,11 +328,11 @@ mod tests {
 
     #[test]
     fn letters_are_keys_and_cursor_keys_or_pasted_text_are_not() {
-        let mut shown = Shown::default();
+        let mut shown = ScreenRequests::default();
         for nothing in
             [&b"\x1b[A"[..], b"\x1bOP", b"\x1b[200~qps\x1b[201~", b"make quick", b"x\n\xc3\xa9", b""]
         {
-            assert_eq!((shown.press(nothing), &shown), (0, &Shown::default()), "{nothing:?}");
+            assert_eq!((shown.press(nothing), &shown), (0, &ScreenRequests::default()), "{nothing:?}");
         }
         assert_eq!(shown.press(b"l?"), 0);
         assert!(shown.logs && shown.help);

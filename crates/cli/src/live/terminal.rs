@@ -24,7 +24,7 @@ use rustix::termios::{
 };
 use unicode_width::UnicodeWidthStr;
 
-use super::drawing::Line;
+use super::drawing::StyledLine;
 
 /// The original modes, once they were changed.
 static FOUND: OnceLock<Termios> = OnceLock::new();
@@ -136,7 +136,7 @@ impl Surface {
     }
 
     /// The bytes that print a message above, and then the lines. Empty if nothing changes.
-    pub fn paint(&mut self, said: &[String], lines: &[Line], columns: u16) -> String {
+    pub fn paint(&mut self, said: &[String], lines: &[StyledLine], columns: u16) -> String {
         let lines: Vec<Painted> = lines.iter().map(|line| painted(line, self.styled)).collect();
         let mut out = String::new();
         if !said.is_empty() || columns != self.columns {
@@ -185,7 +185,7 @@ fn up(rows: usize) -> String {
     if rows > 1 { format!("\r\x1b[{}A", rows - 1) } else { "\r".to_owned() }
 }
 
-fn painted(line: &Line, styled: bool) -> Painted {
+fn painted(line: &StyledLine, styled: bool) -> Painted {
     let (mut text, mut now) = (String::new(), Style::new());
     for (part, style) in line {
         let style = if styled { *style } else { Style::new() };
@@ -204,7 +204,7 @@ fn painted(line: &Line, styled: bool) -> Painted {
 mod tests {
     use super::*;
 
-    fn lines(lines: &[&str]) -> Vec<Line> {
+    fn lines(lines: &[&str]) -> Vec<StyledLine> {
         lines.iter().map(|line| vec![(line.to_string(), Style::new())]).collect()
     }
 

@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use analysis::conclude;
-use lab::{Doing, News, Progress, Update};
+use lab::{Doing, Progress, Update, UpdateNews};
 use record::{Block, ContractFailure, Event, FailureKind, Record, Slice};
 
-use super::Plain;
-use super::State;
-use super::drawing::{Frame, Line, draw};
-use super::screen::Shown;
+use super::LiveState;
+use super::PlainView;
+use super::drawing::{LiveFrame, StyledLine, draw};
+use super::screen::ScreenRequests;
 
-const KEYS: Shown = Shown { keys: true, stops: false, logs: false, help: false };
+const KEYS: ScreenRequests = ScreenRequests { keys: true, stops: false, logs: false, help: false };
 
 /// The record that other crates' tests use as well: two variants, the second 25 % faster.
 pub fn kept() -> Record {
@@ -24,24 +24,24 @@ pub fn replay(record: &Record, blocks: usize, tell: &mut dyn FnMut(&Update<'_>))
     let (mut so_far, mut elapsed_s) = (record.clone(), 0.0);
     so_far.ended = None;
     for (index, block) in record.blocks.iter().take(blocks).enumerate() {
-        let mut told = |news: News<'_>, elapsed_s: f64| {
+        let mut told = |news: UpdateNews<'_>, elapsed_s: f64| {
             let left_s = record.header.plan.design.budget.as_secs_f64() - elapsed_s;
             tell(&Update { elapsed_s, left_s, news });
         };
         if let Some(blocks) = record.blocks_planned.filter(|_| index == 3) {
-            told(News::Event(&Event::BlocksChosen { blocks }), elapsed_s);
+            told(UpdateNews::Event(&Event::BlocksChosen { blocks }), elapsed_s);
         }
         trials(block, &mut |news, within_s| told(news, elapsed_s + within_s));
         elapsed_s += block.seconds.unwrap_or(0.0);
         so_far.blocks = record.blocks[..=index].to_vec();
-        told(News::Progress(Progress::Concluded(&conclude(&so_far))), elapsed_s);
+        told(UpdateNews::Progress(Progress::Concluded(&conclude(&so_far))), elapsed_s);
     }
 }
 
-fn trials(block: &Block, tell: &mut dyn FnMut(News<'_>, f64)) {
+fn trials(block: &Block, tell: &mut dyn FnMut(UpdateNews<'_>, f64)) {
     let mut within_s = 0.0;
     let (number, order) = (block.number, block.order.clone());
-    tell(News::Event(&Event::BlockStarted { block: number, order }), within_s);
+    tell(UpdateNews::Event(&Event::BlockStarted { block: number, order }), within_s);
     for trial in &block.trials {
         tell(trial_news(Doing::Starting, trial.variant()), within_s);
     }
@@ -52,33 +52,33 @@ fn trials(block: &Block, tell: &mut dyn FnMut(News<'_>, f64)) {
         tell(trial_news(doing, block.order[0]), within_s);
         within_s += slices(index).map(|slice| slice.counts.window_ns as f64 / 1e9).sum::<f64>();
         for slice in slices(index) {
-            tell(News::Event(&Event::Slice(Box::new(slice.clone()))), within_s);
+            tell(UpdateNews::Event(&Event::Slice(Box::new(slice.clone()))), within_s);
         }
     }
 }
 
-fn trial_news(doing: Doing, variant: usize) -> News<'static> {
-    News::Progress(Progress::Trial { doing, variant })
+fn trial_news(doing: Doing, variant: usize) -> UpdateNews<'static> {
+    UpdateNews::Progress(Progress::Trial { doing, variant })
 }
 
 /// The state after the first blocks of a record.
-fn state(record: &Record, blocks: usize) -> State {
-    let mut state = State::of(record.header.clone());
+fn state(record: &Record, blocks: usize) -> LiveState {
+    let mut state = LiveState::of(record.header.clone());
     replay(record, blocks, &mut |update| state.take_in(update));
     state
 }
 
-fn shown(state: &State, shown: &Shown, (columns, rows): (u16, u16)) -> String {
+fn shown(state: &LiveState, shown: &ScreenRequests, (columns, rows): (u16, u16)) -> String {
     let logs =
         ["block-07-level-0-api: listening on 4711".to_owned(), "block-07-level-0-api: 表 é".to_owned()];
-    let lines = draw(Frame { state, shown, logs: &logs, since_s: 1.2 }, columns, rows);
-    let text = |line: &Line| line.iter().map(|(part, _)| part.as_str()).collect::<String>();
+    let lines = draw(LiveFrame { state, shown, logs: &logs, since_s: 1.2 }, columns, rows);
+    let text = |line: &StyledLine| line.iter().map(|(part, _)| part.as_str()).collect::<String>();
     lines.iter().map(|line| text(line).trim_end().to_owned() + "\n").collect()
 }
 
 /// Merges another update, with no time passed.
-fn at(state: &mut State, progress: Progress<'_>) {
-    let news = News::Progress(progress);
+fn at(state: &mut LiveState, progress: Progress<'_>) {
+    let news = UpdateNews::Progress(progress);
     state.take_in(&Update { elapsed_s: state.elapsed_s, left_s: state.left_s, news });
 }
 
@@ -107,14 +107,14 @@ fn the_view_at_sixty_eighty_and_a_hundred_and_twenty_columns() {
 
 #[test]
 fn before_there_is_an_interval_and_where_nothing_may_be_shown() {
-    let begun = State::of(kept().header);
+    let begun = LiveState::of(kept().header);
     insta::assert_snapshot!("begun", shown(&begun, &KEYS, (80, 24)));
     insta::assert_snapshot!("no_interval_yet", shown(&state(&kept(), 3), &KEYS, (80, 24)));
     let once = other(|record| record.header.plan.design.looks = plan::LookRule::Once, |_| ());
     let text = shown(&state(&once, 8), &KEYS, (80, 24));
     insta::assert_snapshot!("withheld", text);
-    let mut plain = Plain::default();
-    let mut state = State::of(once.header.clone());
+    let mut plain = PlainView::default();
+    let mut state = LiveState::of(once.header.clone());
     replay(&once, 8, &mut |update| {
         state.take_in(update);
         let line = plain.line(&state, update).unwrap_or_default();
@@ -134,13 +134,13 @@ fn what_is_wrong_is_shown_with_the_most_frequent_cause() {
             slice.counts.contract_failures = vec![failure];
         },
     );
-    let stopping = Shown { stops: true, ..KEYS };
+    let stopping = ScreenRequests { stops: true, ..KEYS };
     insta::assert_snapshot!("wrong", shown(&state(&record, 6), &stopping, (80, 24)));
 }
 
 #[test]
 fn help_and_logs_are_shown_when_asked_for_and_whatever_there_is_the_keys_stay() {
-    let all = Shown { help: true, logs: true, ..KEYS };
+    let all = ScreenRequests { help: true, logs: true, ..KEYS };
     insta::assert_snapshot!("help_and_logs", shown(&state(&kept(), 7), &all, (80, 40)));
     let many = other(
         |record| {
@@ -167,7 +167,7 @@ fn help_and_logs_are_shown_when_asked_for_and_whatever_there_is_the_keys_stay() 
 fn plain_lines_come_once_a_block_and_now_and_then() {
     let record = kept();
     let (mut state, mut plain, mut lines) =
-        (State::of(record.header.clone()), Plain::default(), String::new());
+        (LiveState::of(record.header.clone()), PlainView::default(), String::new());
     replay(&record, 7, &mut |update| {
         state.take_in(update);
         lines.extend(plain.line(&state, update).map(|line| line + "\n"));

@@ -12,10 +12,10 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use load::{DriverChoice, Values};
 use model::{Contract, Digest, Protocol, Rates, header as field};
-use plan::{Limit, Load, Place, Request, STREAMS, Setting, Tls, Url};
+use plan::{DraftSetting, Limit, Load, Request, STREAMS, Tls, Url, UrlPlace};
 
 use crate::compare::{self, setting};
-use crate::exit::{self, Failed};
+use crate::exit::{self, CliError};
 use crate::experiment;
 use crate::print::{AmountArgs, FormArgs};
 
@@ -51,7 +51,7 @@ fn arrivals() -> PossibleValuesParser {
 /// Flags about the amount of load.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
-pub struct Pace {
+pub struct PaceFlags {
     #[arg(short, long, help = RATE)]
     pub rate: Option<Rates>,
     /// Distribution of the requests of --rate in time
@@ -93,9 +93,9 @@ fn drivers() -> impl TypedValueParser<Value = DriverChoice> {
     PossibleValuesParser::new(values).try_map(move |name: String| named(name).ok_or("no such driver"))
 }
 
-impl Pace {
+impl PaceFlags {
     /// The measurement and the load as keys of an experiment file, whose checks apply.
-    pub fn settings(&self) -> Vec<Setting> {
+    pub fn settings(&self) -> Vec<DraftSetting> {
         let set =
             |table: &str, key: &str, value: toml::Value| setting(&[table, key], &format!("--{key}"), value);
         let length = match self.requests {
@@ -154,7 +154,7 @@ impl Asking {
             None => Load { requests: vec![self.single(url)?], ..Load::default() },
             Some(_) if url.path != "/" => {
                 let problem = format!("{url} has a path, and so has each request of --mix");
-                return Err(Failed::usage(problem).hint(format!("{}, or no --mix", url.origin())).into());
+                return Err(CliError::usage(problem).hint(format!("{}, or no --mix", url.origin())).into());
             }
             Some(mix) => several(mix)?,
         };
@@ -170,7 +170,7 @@ impl Asking {
         Ok(load)
     }
 
-    fn single(&self, url: &Url) -> Result<Request, Failed> {
+    fn single(&self, url: &Url) -> Result<Request, CliError> {
         let (body, body_file) = match self.body.as_deref().map(|text| (text, text.strip_prefix('@'))) {
             None => (String::new(), None),
             Some((_, Some(path))) => (String::new(), Some(readable("the body", Path::new(path))?)),
@@ -178,7 +178,7 @@ impl Asking {
         };
         let default_method = if self.body.is_some() { "POST" } else { "GET" };
         let method = self.method.clone().unwrap_or_else(|| default_method.to_owned());
-        let values = self.values.as_deref().map(checked_values).transpose().map_err(Failed::usage)?;
+        let values = self.values.as_deref().map(checked_values).transpose().map_err(CliError::usage)?;
         let (path, headers) = (url.path.clone(), self.headers.clone());
         Ok(Request { method, path, headers, body, body_file, values, ..Request::default() })
     }
@@ -186,7 +186,7 @@ impl Asking {
 
 /// The load of a mix file. Problems are printed with their places in the file.
 fn several(path: &Path) -> anyhow::Result<Load> {
-    let unreadable = |error| Failed::usage(format!("cannot read the mix {}: {error}", path.display()));
+    let unreadable = |error| CliError::usage(format!("cannot read the mix {}: {error}", path.display()));
     let text = plan::read_given(path, MIX_BYTES_MAX).and_then(|text| {
         String::from_utf8(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
     });
@@ -195,7 +195,7 @@ fn several(path: &Path) -> anyhow::Result<Load> {
     let load = plan::mix(&text, folder).map_err(|found| experiment::shown(path, &text, &found))?;
     let values: BTreeSet<&PathBuf> =
         load.requests.iter().filter_map(|request| request.values.as_ref()).collect();
-    values.into_iter().try_for_each(|path| checked_values(path).map(drop)).map_err(Failed::usage)?;
+    values.into_iter().try_for_each(|path| checked_values(path).map(drop)).map_err(CliError::usage)?;
     Ok(load)
 }
 
@@ -214,16 +214,16 @@ fn checked_values(path: &Path) -> Result<PathBuf, String> {
 }
 
 /// The absolute path of a readable file.
-fn readable(what: &str, path: &Path) -> Result<PathBuf, Failed> {
+fn readable(what: &str, path: &Path) -> Result<PathBuf, CliError> {
     let absolute = plan::open_file(path).and_then(|_| path.canonicalize());
     let shown = plan::quotable(&path.display().to_string());
-    absolute.map_err(|error| Failed::usage(format!("cannot read {what} from {shown}: {error}")))
+    absolute.map_err(|error| CliError::usage(format!("cannot read {what} from {shown}: {error}")))
 }
 
 /// Flags about connections.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
-pub struct Connection {
+pub struct ConnectionFlags {
     /// Keep connections open between requests, which is the default (for ab users)
     #[arg(short = 'k', long = "keepalive", alias = "keep-alive", overrides_with = "no_keep_alive")]
     keep_alive: bool,
@@ -266,7 +266,7 @@ pub struct Connection {
     no_resume: bool,
 }
 
-impl Connection {
+impl ConnectionFlags {
     pub fn protocol(&self) -> Protocol {
         if self.http2 {
             Protocol::Http2 { streams: self.streams.unwrap_or(STREAMS) }
@@ -279,15 +279,15 @@ impl Connection {
     ///
     /// # Errors
     /// An address that is not this machine's: each connection would fail with it.
-    pub fn sources(&self) -> Result<Vec<IpAddr>, Failed> {
+    pub fn sources(&self) -> Result<Vec<IpAddr>, CliError> {
         for source in &self.sources {
             TcpListener::bind((*source, 0)).map_err(|error| {
                 let hint = "it must be one of this machine's; 127.0.0.0/8 all are";
-                Failed::usage(format!("--source {source}: cannot connect from there: {error}")).hint(hint)
+                CliError::usage(format!("--source {source}: cannot connect from there: {error}")).hint(hint)
             })?;
         }
         if self.sources.iter().any(|source| source.is_ipv4() != self.sources[0].is_ipv4()) {
-            return Err(Failed::usage(
+            return Err(CliError::usage(
                 "--source: IPv4 and IPv6 addresses cannot connect to the same address",
             ));
         }
@@ -295,7 +295,7 @@ impl Connection {
     }
 
     /// TLS settings for an https URL.
-    pub fn tls(&self, url: &Url) -> Result<Option<Tls>, Failed> {
+    pub fn tls(&self, url: &Url) -> Result<Option<Tls>, CliError> {
         if !url.secure {
             let flags = [
                 (self.insecure, "--insecure"),
@@ -305,7 +305,7 @@ impl Connection {
                 (self.no_resume, "--no-resume"),
             ];
             let Some(flag) = exit::given(&flags) else { return Ok(None) };
-            return Err(Failed::usage(format!("{flag} is about TLS, and {url} has none")).hint("https://"));
+            return Err(CliError::usage(format!("{flag} is about TLS, and {url} has none")).hint("https://"));
         }
         let file = |flag: &str, path: &Option<PathBuf>| {
             path.as_deref().map(|path| compare::tls_file(flag, path)).transpose()
@@ -318,9 +318,9 @@ impl Connection {
     }
 
     /// The target of connections: the URL's host, or a socket instead.
-    pub fn place(&self, url: &Url) -> Place {
+    pub fn place(&self, url: &Url) -> UrlPlace {
         let socket = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        self.unix.as_ref().map_or_else(|| url.place.clone(), |path| Place::Unix(socket(path)))
+        self.unix.as_ref().map_or_else(|| url.place.clone(), |path| UrlPlace::Unix(socket(path)))
     }
 }
 
@@ -331,7 +331,7 @@ const CONTENT_BYTES_MAX: u64 = 1 << 30;
 /// Flags about responses.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Expectations")]
-pub struct Expect {
+pub struct ExpectFlags {
     /// Status codes of a success, separated by commas [default: any 2xx]
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(100..1000))]
     expect_status: Vec<u16>,
@@ -350,18 +350,18 @@ pub struct Expect {
     sample: u64,
 }
 
-impl Expect {
+impl ExpectFlags {
     /// The sampling rate as a key of an experiment file.
-    pub fn setting(&self) -> Setting {
+    pub fn setting(&self) -> DraftSetting {
         let every = i64::try_from(self.sample).unwrap_or(i64::MAX);
         setting(&["load", "sample_every"], "--sample", every)
     }
 
     /// The contract of all requests without their own.
-    pub fn contract(&self) -> Result<Contract, Failed> {
+    pub fn contract(&self) -> Result<Contract, CliError> {
         if self.expect_body.is_some() && self.sample == 0 {
             let problem = "--expect-body compares sampled responses, and --sample 0 takes none";
-            return Err(Failed::usage(problem).hint("--sample 1 compares all, the default one in 10000"));
+            return Err(CliError::usage(problem).hint("--sample 1 compares all, the default one in 10000"));
         }
         Ok(Contract {
             status: self.expect_status.clone(),
@@ -390,19 +390,19 @@ fn by_name(given: &[(String, Option<String>)]) -> BTreeMap<String, Vec<String>> 
     given.iter().map(|(name, _)| (field::key(name), values(name).unwrap_or_default())).collect()
 }
 
-fn content(text: &str) -> Result<Digest, Failed> {
+fn content(text: &str) -> Result<Digest, CliError> {
     if let Some(digits) = text.strip_prefix(SHA256) {
         let shown = plan::quotable(text);
-        return digits.parse().map_err(|error| Failed::usage(format!("--expect-body {shown}: {error}")));
+        return digits.parse().map_err(|error| CliError::usage(format!("--expect-body {shown}: {error}")));
     }
-    let unreadable = |error| Failed::usage(format!("--expect-body: cannot read {text}: {error}"));
+    let unreadable = |error| CliError::usage(format!("--expect-body: cannot read {text}: {error}"));
     Ok(Digest::of(&plan::read_given(Path::new(text), CONTENT_BYTES_MAX).map_err(unreadable)?))
 }
 
 /// Flags about the result.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
-pub struct Output {
+pub struct OutputFlags {
     /// Print more of the latency distribution, as wrk --latency does
     #[arg(long)]
     pub latency: bool,

@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use explain::{Explanation, Subject, Tree, Unit, flame};
+use explain::{ExplainedService, Explanation, Tree, TreeUnit, flame};
 use plan::Plan;
 
-use crate::exit::Failed;
+use crate::exit::CliError;
 use crate::print;
 
 /// Flags for the contents, format and destination of the output.
 #[derive(Debug, Args)]
-pub struct FormArgs {
+pub struct ProfileFormArgs {
     /// Format of the output
-    #[arg(long, value_enum, default_value_t = Form::Text)]
-    pub format: Form,
+    #[arg(long, value_enum, default_value_t = ProfileForm::Text)]
+    pub format: ProfileForm,
     /// Only this variant
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
@@ -32,23 +32,23 @@ pub struct FormArgs {
     pub again: bool,
 }
 
-impl FormArgs {
+impl ProfileFormArgs {
     /// Rejects flags that conflict.
-    pub fn check(&self) -> Result<(), Failed> {
-        if self.heap && matches!(self.format, Form::Text | Form::Json | Form::Html) {
+    pub fn check(&self) -> Result<(), CliError> {
+        if self.heap && matches!(self.format, ProfileForm::Text | ProfileForm::Json | ProfileForm::Html) {
             let message = format!("--heap: {} has memory beside CPU time", self.format.name());
             let hint = "leave it out, or add --format folded, svg, speedscope or cpuprofile";
-            return Err(Failed::usage(message).hint(hint));
+            return Err(CliError::usage(message).hint(hint));
         }
         self.out.as_deref().map_or(Ok(()), print::check_writable)
     }
 
     /// Rejects names that this plan does not have and formats that it cannot be printed in, before its
     /// services are started.
-    pub fn check_for(&self, plan: &Plan) -> Result<(), Failed> {
+    pub fn check_for(&self, plan: &Plan) -> Result<(), CliError> {
         if self.again {
             let message = "--again: what is captured now is computed from the raw profiles anyway";
-            return Err(Failed::usage(message).hint("it is for records"));
+            return Err(CliError::usage(message).hint("it is for records"));
         }
         let services = plan.variants.iter().flat_map(|variant| &variant.services);
         known("--variant", self.variant.as_deref(), plan.variants.iter().map(|variant| &*variant.name))?;
@@ -63,7 +63,7 @@ impl FormArgs {
         });
         let profiled: Vec<String> = profiled.collect();
         match self.format {
-            Form::Folded | Form::Cpuprofile | Form::Svg if profiled.len() > 1 => {
+            ProfileForm::Folded | ProfileForm::Cpuprofile | ProfileForm::Svg if profiled.len() > 1 => {
                 Err(no_room(self.format, &profiled))
             }
             _ => Ok(()),
@@ -76,16 +76,16 @@ fn known<'n>(
     flag: &str,
     name: Option<&'n str>,
     there: impl IntoIterator<Item = &'n str>,
-) -> Result<(), Failed> {
+) -> Result<(), CliError> {
     let there = model::distinct(there);
     let Some(name) = name.filter(|name| !there.contains(name)) else { return Ok(()) };
     let hint = plan::did_you_mean(name, "profiles", there);
-    Err(Failed::usage(format!("{flag}: no profile of `{name}`")).hint(hint))
+    Err(CliError::usage(format!("{flag}: no profile of `{name}`")).hint(hint))
 }
 
 /// An output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Form {
+pub enum ProfileForm {
     /// Tables and trees for a terminal
     Text,
     /// Everything, for other programs
@@ -102,7 +102,7 @@ pub enum Form {
     Cpuprofile,
 }
 
-impl Form {
+impl ProfileForm {
     /// Its name as a flag's value.
     pub fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
@@ -110,19 +110,19 @@ impl Form {
 }
 
 /// Prints an explanation, or the selected part of it.
-pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow::Result<()> {
+pub fn print(args: &ProfileFormArgs, explanation: &Explanation, title: &str) -> anyhow::Result<()> {
     let chosen = chosen(args, explanation)?;
     let out = args.out.as_deref();
-    let unit = if args.heap { Unit::BytesPerRequest } else { Unit::MicrosPerRequest };
+    let unit = if args.heap { TreeUnit::BytesPerRequest } else { TreeUnit::MicrosPerRequest };
     let text = match args.format {
-        Form::Text => report::text(&explain::all_of(&chosen, title), print::width_of(out)),
-        Form::Json => model::text::json(serde_json::to_string_pretty(&chosen)?),
-        Form::Html => flame::page(&chosen, title),
+        ProfileForm::Text => report::text(&explain::all_of(&chosen, title), print::width_of(out)),
+        ProfileForm::Json => model::text::json(serde_json::to_string_pretty(&chosen)?),
+        ProfileForm::Html => flame::page(&chosen, title),
         form => {
             let of = |subject| Some((called(subject), tree(args, subject)?));
             let trees: Vec<(String, &Tree)> = chosen.subjects.iter().filter_map(of).collect();
             if trees.is_empty() && args.heap {
-                return Err(Failed::usage("--heap: no memory was sampled")
+                return Err(CliError::usage("--heap: no memory was sampled")
                     .hint("the record's captures tell why, if it was tried: proofload profile RECORD")
                     .into());
             }
@@ -133,50 +133,59 @@ pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow:
 }
 
 /// How to open a file of this format, or the meaning of its times.
-fn hint(form: Form, unit: Unit) -> Option<&'static str> {
+fn hint(form: ProfileForm, unit: TreeUnit) -> Option<&'static str> {
     match form {
-        Form::Speedscope => Some("to open it: drop the file on speedscope.app"),
-        Form::Cpuprofile => match unit {
-            Unit::MicrosPerRequest => {
+        ProfileForm::Speedscope => Some("to open it: drop the file on speedscope.app"),
+        ProfileForm::Cpuprofile => match unit {
+            TreeUnit::MicrosPerRequest => {
                 Some("times are those of a thousand requests: a millisecond stands for a microsecond of each")
             }
-            Unit::BytesPerRequest | Unit::Bytes => {
+            TreeUnit::BytesPerRequest | TreeUnit::Bytes => {
                 Some("the format has times alone: a microsecond stands for a byte")
             }
-            Unit::Nanoseconds => None,
+            TreeUnit::Nanoseconds => None,
         },
-        Form::Text | Form::Json | Form::Html | Form::Folded | Form::Svg => None,
+        ProfileForm::Text
+        | ProfileForm::Json
+        | ProfileForm::Html
+        | ProfileForm::Folded
+        | ProfileForm::Svg => None,
     }
 }
 
 /// Trees in a format of other tools, with a hint how to open it.
-pub fn exported(form: Form, trees: &[(String, &Tree)], unit: Unit, title: &str) -> Result<String, Failed> {
+pub fn exported(
+    form: ProfileForm,
+    trees: &[(String, &Tree)],
+    unit: TreeUnit,
+    title: &str,
+) -> Result<String, CliError> {
     let text = match form {
-        Form::Speedscope => format!("{}\n", explain::speedscope(trees, unit)),
-        Form::Folded => explain::folded(one(form, trees)?.1, unit),
-        Form::Cpuprofile => format!("{}\n", explain::cpuprofile(one(form, trees)?.1, unit)),
-        Form::Svg => {
+        ProfileForm::Speedscope => format!("{}\n", explain::speedscope(trees, unit)),
+        ProfileForm::Folded => explain::folded(one(form, trees)?.1, unit),
+        ProfileForm::Cpuprofile => format!("{}\n", explain::cpuprofile(one(form, trees)?.1, unit)),
+        ProfileForm::Svg => {
             let (name, tree) = one(form, trees)?;
             let title = if name == title { title.to_owned() } else { format!("{title}: {name}") };
             flame::svg(tree, unit, &title)
         }
-        Form::Text | Form::Json | Form::Html => String::new(),
+        ProfileForm::Text | ProfileForm::Json | ProfileForm::Html => String::new(),
     };
     hint(form, unit).into_iter().for_each(print::talk);
     Ok(text)
 }
 
-fn tree<'a>(args: &FormArgs, subject: &'a Subject) -> Option<&'a Tree> {
+fn tree<'a>(args: &ProfileFormArgs, subject: &'a ExplainedService) -> Option<&'a Tree> {
     if args.heap { subject.heap.as_ref() } else { Some(&subject.tree) }
 }
 
-fn called(subject: &Subject) -> String {
+fn called(subject: &ExplainedService) -> String {
     format!("{} · {}", subject.variant, subject.service)
 }
 
 /// The selected part: subjects by name, and the comparisons of a variant. Comparisons of several services are
 /// left out if one service is selected.
-fn chosen(args: &FormArgs, explanation: &Explanation) -> Result<Explanation, Failed> {
+fn chosen(args: &ProfileFormArgs, explanation: &Explanation) -> Result<Explanation, CliError> {
     let mut chosen = explanation.clone();
     if let Some(variant) = &args.variant {
         chosen.comparisons.retain(|of| of.variant == *variant || of.baseline == *variant);
@@ -195,19 +204,19 @@ fn chosen(args: &FormArgs, explanation: &Explanation) -> Result<Explanation, Fai
 fn retain(
     flag: &str,
     name: &str,
-    subjects: &mut Vec<Subject>,
-    of: fn(&Subject) -> &str,
-) -> Result<(), Failed> {
+    subjects: &mut Vec<ExplainedService>,
+    of: fn(&ExplainedService) -> &str,
+) -> Result<(), CliError> {
     known(flag, Some(name), subjects.iter().map(of))?;
     subjects.retain(|subject| of(subject) == name);
     Ok(())
 }
 
 /// The tree for a format that contains only one.
-fn one<'a>(form: Form, trees: &[(String, &'a Tree)]) -> Result<(String, &'a Tree), Failed> {
+fn one<'a>(form: ProfileForm, trees: &[(String, &'a Tree)]) -> Result<(String, &'a Tree), CliError> {
     match trees {
         [one] => Ok(one.clone()),
-        [] => Err(Failed::usage(format!("--format {}: there is no profile", form.name()))),
+        [] => Err(CliError::usage(format!("--format {}: there is no profile", form.name()))),
         several => {
             let names: Vec<String> = several.iter().map(|(name, _)| name.clone()).collect();
             Err(no_room(form, &names))
@@ -215,8 +224,8 @@ fn one<'a>(form: Form, trees: &[(String, &'a Tree)]) -> Result<(String, &'a Tree
     }
 }
 
-fn no_room(form: Form, names: &[String]) -> Failed {
+fn no_room(form: ProfileForm, names: &[String]) -> CliError {
     let message = format!("--format {} has room for one profile, and there are {}", form.name(), names.len());
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    Failed::usage(message).hint(format!("name one with --variant and --service: {}", names.join(", ")))
+    CliError::usage(message).hint(format!("name one with --variant and --service: {}", names.join(", ")))
 }

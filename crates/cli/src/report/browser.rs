@@ -11,10 +11,10 @@ use std::{env, fs, io};
 
 use model::Digest;
 use record::Record;
-use report::{Measured, REPORT_PAGE};
+use report::{MeasuredRecord, REPORT_PAGE};
 
-use super::{Drawn, drawn_from, measured};
-use crate::exit::{self, Failed};
+use super::{DrawnRecord, drawn_from, measured};
+use crate::exit::{self, CliError};
 use crate::{explanation, print};
 
 /// Subfolder for pages in the user's state folder.
@@ -59,16 +59,16 @@ pub fn open(record: &Record) -> anyhow::Result<u8> {
 }
 
 /// Draws the pages of a record, and returns the path of the report's.
-fn draw(of: Drawn<'_>) -> Result<PathBuf, Failed> {
+fn draw(of: DrawnRecord<'_>) -> Result<PathBuf, CliError> {
     let (record, conclusion, explanation) = of;
     let failed = |path: &Path, why: &dyn std::fmt::Display| {
-        Failed::new(exit::SELF, format!("{}: cannot write the page: {why}", path.display()))
+        CliError::new(exit::SELF, format!("{}: cannot write the page: {why}", path.display()))
             .hint("`proofload report RECORD --html --out FILE` writes it elsewhere")
     };
     let state = state().ok_or_else(|| {
         let message =
             "no folder for the page: none of XDG_STATE_HOME, HOME and XDG_RUNTIME_DIR is an absolute path";
-        Failed::new(exit::SELF, message)
+        CliError::new(exit::SELF, message)
             .hint("`proofload report RECORD --html --out FILE` writes it elsewhere")
     })?;
     let pages = state.join(PAGES);
@@ -83,8 +83,10 @@ fn draw(of: Drawn<'_>) -> Result<PathBuf, Failed> {
         let page = explanation::flames(record, explanation);
         record::write_whole(&flames, page.as_bytes()).map_err(|error| failed(&flames, &error))?;
     }
-    let report =
-        Measured { has_flames: explanation.is_some(), ..measured((record, conclusion, explanation), None) };
+    let report = MeasuredRecord {
+        has_flames: explanation.is_some(),
+        ..measured((record, conclusion, explanation), None)
+    };
     print::write(&report, &report::HTML, &path).map_err(|error| failed(&path, &error))?;
     Ok(path)
 }

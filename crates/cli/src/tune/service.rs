@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, thread};
 
-use ::explain::Kind;
-use analysis::tune::{self, Catalogue, Facts, Runtime};
-use plan::{Draft, DraftSource, DraftVariant, Launcher, NodeCommand, Plan, SERVICE, Service, Setting};
+use ::explain::CodeKind;
+use analysis::tune::{self, Catalogue, Runtime, ServiceFacts};
+use plan::{
+    DraftSetting, DraftSource, DraftVariant, ExperimentDraft, Launcher, NodeCommand, Plan, SERVICE, Service,
+};
 use record::Record;
 
-use super::{TuneArgs, Work};
-use crate::exit::Failed;
+use super::{TuneArgs, TuneRun};
+use crate::exit::CliError;
 use crate::experiment::{self, Experiment};
 use crate::{explanation, print, records, run};
 
@@ -44,7 +46,7 @@ impl Base {
             }
         };
         let refuse = |message: &str, hint: &str| {
-            Err(Failed::usage(format!("{}: {message}", base.name)).hint(hint).into())
+            Err(CliError::usage(format!("{}: {message}", base.name)).hint(hint).into())
         };
         if base.plan.variants.len() != 1 || base.plan.measure.is_some() {
             return refuse(
@@ -66,15 +68,15 @@ impl Base {
             let message =
                 format!("{} runs already, and tune starts a service in other ways", plan::quotable(command));
             let hint = "name the command that starts it: proofload tune 'node server.js'";
-            return Err(Failed::usage(message).hint(hint).into());
+            return Err(CliError::usage(message).hint(hint).into());
         }
         let source = DraftSource::command(command).map_err(|error| {
-            Failed::usage(format!("`{}`: {error}", plan::quotable(command))).hint(error.hint)
+            CliError::usage(format!("`{}`: {error}", plan::quotable(command))).hint(error.hint)
         })?;
         let here = std::env::current_dir().unwrap_or_default().display().to_string();
         let mut settings = args.asked.settings()?;
-        settings.push(Setting::new(&["services", SERVICE, "directory"], here.as_str(), ""));
-        let draft = Draft {
+        settings.push(DraftSetting::new(&["services", SERVICE, "directory"], here.as_str(), ""));
+        let draft = ExperimentDraft {
             made_by: print::shown_command(),
             again: "proofload run".to_owned(),
             name: run::slug(Path::new(".")).unwrap_or_else(|| "service".to_owned()),
@@ -90,8 +92,8 @@ impl Base {
     }
 
     /// Checks that the experiment is valid with each level of a user's setting.
-    pub fn check(&self, text: &str) -> Result<(), Failed> {
-        let refused = |why: String| Failed::usage(format!("--try '{}': {why}", plan::quotable(text)));
+    pub fn check(&self, text: &str) -> Result<(), CliError> {
+        let refused = |why: String| CliError::usage(format!("--try '{}': {why}", plan::quotable(text)));
         let setting = tune::tried(text).map_err(refused)?;
         for level in 1..=setting.levels.len() {
             let one = std::slice::from_ref(&setting);
@@ -105,9 +107,9 @@ impl Base {
     }
 
     /// Facts that are known before it runs.
-    pub fn facts(&self) -> Facts {
+    pub fn facts(&self) -> ServiceFacts {
         let of = &self.plan.variants[0];
-        Facts { tls: of.load.tls.is_some(), ..of.entry_service().map(look).unwrap_or_default() }
+        ServiceFacts { tls: of.load.tls.is_some(), ..of.entry_service().map(look).unwrap_or_default() }
     }
 }
 
@@ -125,8 +127,8 @@ const GO_MARK: &[u8] = b"\xff Go buildinf:";
 const PROGRAM_BYTES_MAX: u64 = 200 << 20;
 
 /// Examines the service and this machine. It starts nothing but `node --version`.
-fn look(service: &Service) -> Facts {
-    let Some(command) = service.command() else { return Facts::default() };
+fn look(service: &Service) -> ServiceFacts {
+    let Some(command) = service.command() else { return ServiceFacts::default() };
     let mut env: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| services::is_inherited(name))
@@ -135,7 +137,7 @@ fn look(service: &Service) -> Facts {
     let runtime = runtime(&command.command, &command.directory, command.launcher);
     let node = (runtime == Some(Runtime::Node)).then(|| command.command[0].as_str());
     let huge_pages = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
-    Facts {
+    ServiceFacts {
         runtime,
         node: node.and_then(|node| version(Path::new(node)).map(|(version, _)| version)),
         words: command.command.clone(),
@@ -149,7 +151,7 @@ fn look(service: &Service) -> Facts {
         libraries: libraries(),
         nginx: is_installed("nginx"),
         other_nodes: node.map(other_nodes).unwrap_or_default(),
-        ..Facts::default()
+        ..ServiceFacts::default()
     }
 }
 
@@ -281,9 +283,9 @@ pub fn compresses(record: &Record) -> bool {
         .any(|(name, value)| model::header::is_same(name, "content-encoding") && value != "identity")
 }
 
-impl Work<'_> {
+impl TuneRun<'_> {
     /// Profiles the unchanged service. Without a profile all applicable settings are tried.
-    pub fn profile(&mut self, times: Times, facts: &mut Facts) -> anyhow::Result<()> {
+    pub fn profile(&mut self, times: Times, facts: &mut ServiceFacts) -> anyhow::Result<()> {
         print::tell!("a profile: what does it spend its time on?");
         let mut plan = plan::parse(&self.base.text, &self.base.directory)
             .map_err(|problems| experiment::shown(Path::new(&self.base.name), &self.base.text, &problems))?;
@@ -295,8 +297,8 @@ impl Work<'_> {
         let explanation = explanation::keep(&record).filter(|_| result.is_ok());
         match explanation.as_ref().and_then(|found| found.subjects.iter().find(|of| of.requests > 0)) {
             Some(subject) => {
-                facts.gc_share = Some(subject.share_of(|kind| kind == Kind::Gc).1);
-                facts.pool_share = Some(subject.share_of(|kind| kind == Kind::ThreadPool).1);
+                facts.gc_share = Some(subject.share_of(|kind| kind == CodeKind::Gc).1);
+                facts.pool_share = Some(subject.share_of(|kind| kind == CodeKind::ThreadPool).1);
                 self.proposals = explain::proposals(subject);
             }
             None => print::tell!("there is no profile of it: see {}", record.directory.display()),

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use load::{LoadSpec, Until};
 use place::accounted_for;
 use remote::Channel;
-use remote::generators::{Fleet, Ran};
+use remote::generators::{Fleet, FleetWindow};
 
 const NEVER: &dyn Fn() -> bool = &|| false;
 
@@ -51,7 +51,7 @@ fn begun(channels: Vec<Channel>, specs: Vec<LoadSpec>) -> Fleet {
 }
 
 /// Runs a window of this length with an event one second into it. Returns the result, and the elapsed time.
-fn window(fleet: &mut Fleet, seconds: u64, happens: impl FnOnce() + Send) -> (Ran, Duration) {
+fn window(fleet: &mut Fleet, seconds: u64, happens: impl FnOnce() + Send) -> (FleetWindow, Duration) {
     std::thread::scope(|scope| {
         let misfortune = scope.spawn(|| {
             std::thread::sleep(Duration::from_secs(1));

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use explain::{Comparison, DoubtKind, Explanation, Frame, Kind, Subject};
+use explain::{CodeKind, CostComparison, DoubtKind, ExplainedService, Explanation, Frame};
 use machine::CpuTicks;
 use record::{Capture, CaptureKind};
 
@@ -60,22 +60,22 @@ fn explanation(place: &Place) -> Explanation {
     serde_json::from_slice(&text).expect("it is one")
 }
 
-fn subject<'a>(explanation: &'a Explanation, variant: &str) -> &'a Subject {
+fn subject<'a>(explanation: &'a Explanation, variant: &str) -> &'a ExplainedService {
     let found = explanation.subjects.iter().find(|subject| subject.variant == variant);
     found.unwrap_or_else(|| panic!("{variant} has no profile: {:?}", explanation.doubts))
 }
 
-fn comparison<'a>(explanation: &'a Explanation, variant: &str) -> &'a Comparison {
+fn comparison<'a>(explanation: &'a Explanation, variant: &str) -> &'a CostComparison {
     let found = explanation.comparisons.iter().find(|comparison| comparison.variant == variant);
     found.unwrap_or_else(|| panic!("{variant} is compared with nothing"))
 }
 
-fn cost(subject: &Subject, kind: Kind) -> f64 {
+fn cost(subject: &ExplainedService, kind: CodeKind) -> f64 {
     subject.kinds.iter().filter(|cost| cost.what == kind).map(|cost| cost.us.value).sum()
 }
 
 /// The whole text about a comparison, in lower case.
-fn said(comparison: &Comparison) -> String {
+fn said(comparison: &CostComparison) -> String {
     let names = comparison.functions.iter().take(8).map(|change| format!("{:?}", change.what));
     let words = [&comparison.story, &comparison.waiting].into_iter().flatten().cloned();
     names.chain(words).collect::<Vec<String>>().join("\n").to_lowercase()
@@ -106,8 +106,13 @@ fn hashing_in_the_handler_is_named_with_its_line_and_told_from_hashing_in_the_po
         handler.functions.iter().find(|row| hashing(&row.frame)).expect("pbkdf2 is among the functions");
     assert!(row.self_us.value > 0.5 * handler.cpu_us.value, "{row:?} of {:?}", handler.cpu_us);
     let pool = subject(&explanation, "pool");
-    assert!(cost(pool, Kind::ThreadPool) > 0.5 * pool.cpu_us.value, "{:?} of {:?}", pool.kinds, pool.cpu_us);
-    assert!(cost(handler, Kind::ThreadPool) < 0.1 * handler.cpu_us.value, "{:?}", handler.kinds);
+    assert!(
+        cost(pool, CodeKind::ThreadPool) > 0.5 * pool.cpu_us.value,
+        "{:?} of {:?}",
+        pool.kinds,
+        pool.cpu_us
+    );
+    assert!(cost(handler, CodeKind::ThreadPool) < 0.1 * handler.cpu_us.value, "{:?}", handler.kinds);
 
     // The section of the report has function, file and line of the call of the hash function.
     let report = place.said(&["report", "record"]);
@@ -207,7 +212,7 @@ fn planted_work_and_a_planted_leak_are_found_with_their_size_and_another_profile
     let change =
         comparison.functions.iter().find(|change| change.what.function == "planted").expect("it is named");
     assert_eq!(change.what.line as usize, line_of(Path::new(WORK), "function planted"));
-    assert_eq!(change.what.kind, Kind::Application, "{change:?}");
+    assert_eq!(change.what.kind, CodeKind::Application, "{change:?}");
     assert!(change.baseline < 0.02 * change.variant, "without turns it does nothing: {change:?}");
     let leak =
         comparison.heap.first().unwrap_or_else(|| panic!("no memory was sampled: {:?}", explanation.doubts));

@@ -1,18 +1,18 @@
 //! Every rule applies to its planted case and not to its counterpart.
 
 use crate::explain::tests::{Made, Worker, calls, packaged, plain_service, together};
-use crate::{Frame, Kind, Tree};
+use crate::{CodeKind, Frame, Tree};
 
 fn app(name: &str, line: u32) -> Frame {
-    Frame::new(name, "server.js", line, Kind::Application)
+    Frame::new(name, "server.js", line, CodeKind::Application)
 }
 
 fn core(name: &str, file: &str) -> Frame {
-    Frame::new(name, file, 5, Kind::Core)
+    Frame::new(name, file, 5, CodeKind::Core)
 }
 
 fn native(name: &str) -> Frame {
-    Frame::new(name, "", 0, Kind::Native)
+    Frame::new(name, "", 0, CodeKind::Native)
 }
 
 /// The story of a variant with this extra work, measured to the microsecond.
@@ -42,9 +42,9 @@ fn told(stack: &[&Frame], parts: &str) {
 #[test]
 fn synchronous_crypto_is_named_with_its_caller() {
     let stack = [
-        &packaged("express", "handle", "lib/router.js", Kind::Framework),
+        &packaged("express", "handle", "lib/router.js", CodeKind::Framework),
         &app("(anonymous server.js:49)", 49),
-        &Frame::new("check", "users.js", 31, Kind::Application),
+        &Frame::new("check", "users.js", 31, CodeKind::Application),
         &core("pbkdf2Sync", "node:internal/crypto/pbkdf2"),
         &native("pbkdf2Sync (native)"),
     ];
@@ -67,7 +67,11 @@ fn crypto_that_moves_to_the_pool_is_told_though_it_costs_the_same() {
     let explained = |workers: [&Worker; 2], measured: f64| {
         let mut made = Made::new();
         (0..2).for_each(|variant| made.rounds(variant, std::slice::from_ref(workers[variant])));
-        made.explained_by(crate::Interval { value: measured, low: measured - 100.0, high: measured + 100.0 })
+        made.explained_by(crate::CostInterval {
+            value: measured,
+            low: measured - 100.0,
+            high: measured + 100.0,
+        })
     };
     for (workers, measured, where_it_is) in
         [([&blocking, &free], -50.0, "plain"), ([&free, &blocking], 50.0, "changed")]
@@ -87,7 +91,7 @@ fn crypto_that_moves_to_the_pool_is_told_though_it_costs_the_same() {
     let mut made = Made::new();
     made.rounds(0, &[blocking.clone(), unseen]);
     made.rounds(1, std::slice::from_ref(&free));
-    let zero = crate::Interval { value: 1.0, low: -9.0, high: 9.0 };
+    let zero = crate::CostInterval { value: 1.0, low: -9.0, high: 9.0 };
     assert_eq!(made.explained_by(zero).comparisons[0].story, None);
     // Nor if the pool gains nothing.
     let idle = Worker::with(plain_service());
@@ -96,17 +100,21 @@ fn crypto_that_moves_to_the_pool_is_told_though_it_costs_the_same() {
 
 #[test]
 fn templates_that_are_compiled_are_named_with_their_engine() {
-    let render = packaged("express", "render", "lib/response.js", Kind::Framework);
-    let pug = |name: &str| packaged("pug", name, "lib/index.js", Kind::Middleware);
-    let lexer = packaged("pug-lexer", "Lexer.callLexerFunction", "index.js", Kind::Middleware);
+    let render = packaged("express", "render", "lib/response.js", CodeKind::Framework);
+    let pug = |name: &str| packaged("pug", name, "lib/index.js", CodeKind::Middleware);
+    let lexer = packaged("pug-lexer", "Lexer.callLexerFunction", "index.js", CodeKind::Middleware);
     let begin = [&app("page", 17), &render, &pug("exports.renderFile")];
     let compiled = [begin[0], begin[1], begin[2], &pug("exports.compile"), &lexer, &native("RegExp: x")];
     told(&compiled, "Templates are compiled | pug@1.2.3 | called by page (server.js:17) | NODE_ENV");
     // Rendering a template is not compiling.
-    let filled =
-        [begin[0], begin[1], begin[2], &packaged("pug", "template", "lib/index.js (eval)", Kind::Middleware)];
+    let filled = [
+        begin[0],
+        begin[1],
+        begin[2],
+        &packaged("pug", "template", "lib/index.js (eval)", CodeKind::Middleware),
+    ];
     told(&filled, "One function | template | pug@1.2.3");
-    let lookup = packaged("express", "View.lookup", "lib/view.js", Kind::Framework);
+    let lookup = packaged("express", "View.lookup", "lib/view.js", CodeKind::Framework);
     let looked_up = [begin[0], begin[1], &lookup, &core("statSync", "node:fs")];
     told(&looked_up, "Views are looked up in the file system");
 }
@@ -122,16 +130,17 @@ fn compression_counts_on_the_main_thread_and_on_the_pool() {
     let reads = [&core("readFile", "node:fs")];
     assert_eq!(story(calls(&reads, 100.0), 900.0), None);
     // A compressor's callbacks are not its cost.
-    let middleware = packaged("compression", "compression", "index.js", Kind::Middleware);
-    let next = [&middleware, &packaged("router", "next", "index.js", Kind::Framework), &app("handler", 10)];
+    let middleware = packaged("compression", "compression", "index.js", CodeKind::Middleware);
+    let next =
+        [&middleware, &packaged("router", "next", "index.js", CodeKind::Framework), &app("handler", 10)];
     told(&next, "One function | handler (server.js:10)");
 }
 
 #[test]
 fn json_logging_and_monitoring_are_known_by_their_functions() {
-    let stringify = packaged("express", "stringify", "lib/response.js", Kind::Framework);
+    let stringify = packaged("express", "stringify", "lib/response.js", CodeKind::Framework);
     told(&[&app("list", 8), &stringify], "JSON: stringify | express@1.2.3 | called by list (server.js:8)");
-    let send = packaged("express", "send", "lib/response.js", Kind::Framework);
+    let send = packaged("express", "send", "lib/response.js", CodeKind::Framework);
     told(&[&app("list", 8), &send], "One function | send");
 
     let log = [
@@ -143,21 +152,21 @@ fn json_logging_and_monitoring_are_known_by_their_functions() {
     told(&log, "Writing log lines: console.log | called by log (server.js:3)");
     let write = [&app("log", 3), &core("write", "node:net"), &native("writeUtf8String (native)")];
     assert_eq!(story(calls(&write, 300.0), 0.0).filter(|story| story.contains("log lines")), None);
-    let pino = packaged("pino", "LOG", "lib/tools.js", Kind::Middleware);
+    let pino = packaged("pino", "LOG", "lib/tools.js", CodeKind::Middleware);
     told(&[&app("log", 3), &pino], "Writing log lines: pino@1.2.3");
 
-    let apm = packaged("@pm2/io", "wrapped", "build/main/metrics.js", Kind::Middleware);
+    let apm = packaged("@pm2/io", "wrapped", "build/main/metrics.js", CodeKind::Middleware);
     told(&[&apm, &core("emit", "node:events")], "PM2's monitoring | --no-pmx");
     told(&[&apm, &app("handler", 10)], "One function | handler");
-    let inside = packaged("pm2", "update", "modules/pm2-io-bpm/utils/EDS.js", Kind::Middleware);
+    let inside = packaged("pm2", "update", "modules/pm2-io-bpm/utils/EDS.js", CodeKind::Middleware);
     told(&[&inside], "PM2's monitoring | pm2@1.2.3");
-    let runs_it = packaged("pm2", "run", "lib/ProcessContainerFork.js", Kind::Middleware);
+    let runs_it = packaged("pm2", "run", "lib/ProcessContainerFork.js", CodeKind::Middleware);
     told(&[&runs_it], "One function | run");
 }
 
 #[test]
 fn garbage_collection_is_told_and_nothing_where_nothing_is_clear() {
-    told(&[&Frame::new("(garbage collector)", "", 0, Kind::Gc)], "Garbage collection makes most");
+    told(&[&Frame::new("(garbage collector)", "", 0, CodeKind::Gc)], "Garbage collection makes most");
     let many: Vec<Tree> = (0..5).map(|line| calls(&[&app("f", line)], 60.0)).collect();
     assert_eq!(story(together(&many), 0.0), None);
     assert_eq!(story(calls(&[&native("(program)")], 300.0), 0.0), None, "that is no function");

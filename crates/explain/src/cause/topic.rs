@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::label::{has_part, is_among};
-use crate::{Frame, Kind, Tree};
+use crate::{CodeKind, Frame, Tree};
 
 /// Blocking calls of `node:crypto` without `Sync` in their name.
 const BLOCKING_CALLS: &str = "update digest final hash randomBytes randomUUID randomInt sign verify";
@@ -37,7 +37,8 @@ fn last(frame: &Frame) -> &str {
 }
 
 fn of_node(frame: &Frame, module: &str) -> bool {
-    frame.kind == Kind::Core && frame.file.strip_prefix("node:").is_some_and(|file| file.starts_with(module))
+    frame.kind == CodeKind::Core
+        && frame.file.strip_prefix("node:").is_some_and(|file| file.starts_with(module))
 }
 
 /// Crypto on the main thread by a blocking call.
@@ -73,8 +74,10 @@ pub(crate) fn compression(frame: &Frame) -> bool {
 
 pub(crate) fn json(frame: &Frame) -> bool {
     match frame.kind {
-        Kind::Framework => is_among(SERIALIZING_CALLS, last(frame)),
-        Kind::Application => has_part("stringif serializ serialis tojson", &last(frame).to_ascii_lowercase()),
+        CodeKind::Framework => is_among(SERIALIZING_CALLS, last(frame)),
+        CodeKind::Application => {
+            has_part("stringif serializ serialis tojson", &last(frame).to_ascii_lowercase())
+        }
         _ => {
             is_among(SERIALIZERS, package(frame))
                 || package(frame) == "body-parser" && frame.file.ends_with("json.js")
@@ -97,7 +100,7 @@ pub(crate) fn apm(frame: &Frame) -> bool {
 
 /// The share of a topic in a tree, and its places.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct TopicCost {
     /// Time per request.
     pub us: f64,
     /// By the entry function of the topic.
@@ -107,7 +110,7 @@ pub(crate) struct Found {
     pub callers: BTreeMap<(Frame, Frame), f64>,
 }
 
-impl Found {
+impl TopicCost {
     /// The most expensive of the wanted entry functions of the topic.
     pub fn begin(&self, wanted: impl Fn(&Frame) -> bool) -> Option<&Frame> {
         largest(self.begins.iter().filter(|(frame, _)| wanted(frame)))
@@ -124,25 +127,25 @@ fn largest<'a, K>(values: impl Iterator<Item = (&'a K, &'a f64)>) -> Option<&'a 
 
 /// Finds a topic in a tree by its own functions. `with_packages` says whether packages they call are part of
 /// it. Time of the thread pool is excluded, because it is determined separately.
-pub(crate) fn find(tree: &Tree, own: fn(&Frame) -> bool, with_packages: bool) -> Found {
+pub(crate) fn find(tree: &Tree, own: fn(&Frame) -> bool, with_packages: bool) -> TopicCost {
     let frame_of = |index: usize| tree.frames.get(tree.nodes[index].frame);
     let is_application =
-        |index: &usize| frame_of(*index).is_some_and(|frame| frame.kind == Kind::Application);
-    let reaches = |kind: Kind| match kind {
-        Kind::Application | Kind::Framework => false,
-        Kind::Middleware => with_packages,
+        |index: &usize| frame_of(*index).is_some_and(|frame| frame.kind == CodeKind::Application);
+    let reaches = |kind: CodeKind| match kind {
+        CodeKind::Application | CodeKind::Framework => false,
+        CodeKind::Middleware => with_packages,
         _ => true,
     };
     // For each node: the node with which the topic begins, and the nearest of the service's own above it.
     let mut begins: Vec<Option<usize>> = vec![None; tree.nodes.len()];
     let mut callers = begins.clone();
-    let mut found = Found::default();
+    let mut found = TopicCost::default();
     for (index, node) in tree.nodes.iter().enumerate() {
         let (Some(frame), parent) = (frame_of(index), tree.caller(index)) else { continue };
         let above = parent.and_then(|parent| begins[parent]);
         callers[index] = parent.filter(is_application).or_else(|| callers[parent?]);
         begins[index] = match frame.kind {
-            Kind::ThreadPool => None,
+            CodeKind::ThreadPool => None,
             _ if own(frame) => above.or(Some(index)),
             kind => above.filter(|_| reaches(kind)),
         };
@@ -165,7 +168,7 @@ pub(crate) fn pool(tree: &Tree, named: impl Fn(&str) -> bool) -> (f64, f64) {
     let mut below = vec![false; tree.nodes.len()];
     let mut pool = (0.0, 0.0);
     for (index, node) in tree.nodes.iter().enumerate() {
-        let frame = tree.frames.get(node.frame).filter(|frame| frame.kind == Kind::ThreadPool);
+        let frame = tree.frames.get(node.frame).filter(|frame| frame.kind == CodeKind::ThreadPool);
         let Some(frame) = frame else { continue };
         below[index] = named(&frame.function) || tree.caller(index).is_some_and(|caller| below[caller]);
         pool.0 += node.self_value;

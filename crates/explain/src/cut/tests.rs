@@ -18,8 +18,8 @@ fn profile(samples: &[u32], deltas: &[i64], end: i64) -> CpuProfile {
     CpuProfile::read(text.as_bytes()).expect("a profile")
 }
 
-fn window(start_us: u64, end_us: u64) -> Option<Window> {
-    Some(Window { start_ns: start_us * 1000, end_ns: end_us * 1000 })
+fn window(start_us: u64, end_us: u64) -> Option<TimeWindow> {
+    Some(TimeWindow { start_ns: start_us * 1000, end_ns: end_us * 1000 })
 }
 
 fn of(cut: &Cut, name: &str) -> f64 {
@@ -97,11 +97,14 @@ fn threads_that_run_no_javascript_are_told_apart() {
        {"thread":14,"thread_name":"nginx","frames":[],"samples":8}]}"#;
     let cut = native_tree(&NativeProfile::read(text.as_bytes()).expect("a profile"), &NAMING);
     let kinds = cut.tree.sums(|frame| Some(frame.kind));
-    let of = |kind: Kind| kinds.get(&kind).copied().unwrap_or(0.0) / 1000.0;
-    assert_eq!([of(Kind::ThreadPool), of(Kind::Gc), of(Kind::Jit), of(Kind::Kernel)], [5.0, 9.0, 2.0, 4.0]);
-    assert_eq!([of(Kind::Application), of(Kind::Native)], [20.0, 16.0]);
+    let of = |kind: CodeKind| kinds.get(&kind).copied().unwrap_or(0.0) / 1000.0;
+    assert_eq!(
+        [of(CodeKind::ThreadPool), of(CodeKind::Gc), of(CodeKind::Jit), of(CodeKind::Kernel)],
+        [5.0, 9.0, 2.0, 4.0]
+    );
+    assert_eq!([of(CodeKind::Application), of(CodeKind::Native)], [20.0, 16.0]);
     assert_eq!((cut.covered_ns, cut.notes.len()), (56_000.0, 1));
-    let handle = Frame::new("handle", "server.js", 12, Kind::Application);
+    let handle = Frame::new("handle", "server.js", 12, CodeKind::Application);
     assert!(cut.tree.frames.contains(&handle), "{:?}", cut.tree.frames);
     let (roots, _) = cut.tree.children();
     let roots: Vec<&str> =

@@ -5,17 +5,17 @@ mod made;
 use std::collections::BTreeMap;
 
 use model::document::{Cell, Table};
-use model::{Absence, CaptureKind, Code as _, Missing};
+use model::{Absence, CaptureKind, FindingCode as _, Missing};
 use proptest::prelude::*;
 
 use crate::document::WITHOUT;
 use crate::doubt::{DoubtKind, Note};
 pub(crate) use crate::tree::together;
-use crate::{Explanation, Frame, Interval, Kind, Node, Tree, compare_trees, tree};
+use crate::{CodeKind, CostInterval, Explanation, Frame, Tree, TreePlace, compare_trees, tree};
 pub(crate) use made::{Made, Worker, calls, packaged, plain_service};
 
 fn spin() -> Frame {
-    Frame::new("spin", "spin.js", 7, Kind::Application)
+    Frame::new("spin", "spin.js", 7, CodeKind::Application)
 }
 
 fn checks(explanation: &Explanation) -> Vec<&str> {
@@ -123,10 +123,10 @@ fn the_work_of_other_threads_is_not_lost_and_the_kernels_sampling_names_it() {
     let mut made = Made::new();
     let worker = Worker { pool_ns: 5_000_000, v8_ns: 1_000_000, ..Worker::with(plain_service()) };
     made.rounds(0, std::slice::from_ref(&worker));
-    let native = |name: &str, kind: Kind| Frame::new(name, "libcrypto.so.3", 0, kind);
-    let one = |name: &str, kind: Kind, us: f64| calls(&[&native(name, kind)], us);
-    let pool = together(&[one("sha512_block", Kind::Native, 3.0), one("memcpy", Kind::Native, 1.0)]);
-    let main = together(&[one("tcp_sendmsg", Kind::Kernel, 1.0), one("main", Kind::Native, 3.0)]);
+    let native = |name: &str, kind: CodeKind| Frame::new(name, "libcrypto.so.3", 0, kind);
+    let one = |name: &str, kind: CodeKind, us: f64| calls(&[&native(name, kind)], us);
+    let pool = together(&[one("sha512_block", CodeKind::Native, 3.0), one("memcpy", CodeKind::Native, 1.0)]);
+    let main = together(&[one("tcp_sendmsg", CodeKind::Kernel, 1.0), one("main", CodeKind::Native, 3.0)]);
     made.native(0, &worker, &[(0, main), (7, pool)]);
     let subject = &made.explained(0.0).subjects[0];
     let cost = |name: &str| {
@@ -138,8 +138,9 @@ fn the_work_of_other_threads_is_not_lost_and_the_kernels_sampling_names_it() {
         near(cost("(kernel)").expect("told apart"), 25.0) && near(cost("(program)").expect("there"), 15.0)
     );
     assert!(near(cost("handler").expect("untouched"), 60.0));
-    let kinds: BTreeMap<Kind, f64> = subject.kinds.iter().map(|cost| (cost.what, cost.us.value)).collect();
-    assert!(near(kinds[&Kind::ThreadPool], 50.0) && near(kinds[&Kind::Gc], 10.0));
+    let kinds: BTreeMap<CodeKind, f64> =
+        subject.kinds.iter().map(|cost| (cost.what, cost.us.value)).collect();
+    assert!(near(kinds[&CodeKind::ThreadPool], 50.0) && near(kinds[&CodeKind::Gc], 10.0));
 }
 
 #[test]
@@ -172,14 +173,14 @@ fn a_service_without_the_agent_is_told_and_its_threads_are_counted() {
     }
     let found = made.explained(0.0);
     assert_eq!(checks(&found), ["agent_missing", "perf_not_allowed", "unexplained"]);
-    assert_eq!(found.subjects[0].kinds[0].what, Kind::ThreadPool);
+    assert_eq!(found.subjects[0].kinds[0].what, CodeKind::ThreadPool);
     // A process that is not Node.js has its threads.
     for capture in &mut made.record.captures {
         capture.services[0].processes[0].command = "nginx: worker process".into();
     }
     let found = made.explained(0.0);
     assert_eq!(checks(&found), ["perf_not_allowed"]);
-    assert_eq!(found.subjects[0].kinds[0].what, Kind::Native);
+    assert_eq!(found.subjects[0].kinds[0].what, CodeKind::Native);
 }
 
 #[test]
@@ -187,15 +188,16 @@ fn where_the_kernel_may_not_be_sampled_its_work_is_no_function_of_the_service() 
     let mut made = Made::new();
     let worker = Worker { tree: None, main_ns: Some(10_000_000), ..Worker::with(plain_service()) };
     made.rounds(0, std::slice::from_ref(&worker));
-    made.native(0, &worker, &[(0, calls(&[&Frame::new("parse", "nginx", 0, Kind::Native)], 30.0))]);
+    made.native(0, &worker, &[(0, calls(&[&Frame::new("parse", "nginx", 0, CodeKind::Native)], 30.0))]);
     for capture in &mut made.record.captures {
         let process = &mut capture.services[0].processes[0];
         process.agents.clear();
         process.command = "nginx: worker process".into();
     }
     let subject = &made.explained(0.0).subjects[0];
-    let kinds: BTreeMap<Kind, f64> = subject.kinds.iter().map(|cost| (cost.what, cost.us.value)).collect();
-    assert!(near(kinds[&Kind::Native], 30.0) && near(kinds[&Kind::Kernel], 70.0), "{kinds:?}");
+    let kinds: BTreeMap<CodeKind, f64> =
+        subject.kinds.iter().map(|cost| (cost.what, cost.us.value)).collect();
+    assert!(near(kinds[&CodeKind::Native], 30.0) && near(kinds[&CodeKind::Kernel], 70.0), "{kinds:?}");
 }
 
 #[test]
@@ -270,7 +272,7 @@ fn too_little_to_go_by_is_told() {
 #[test]
 fn a_leak_shows_in_the_heap() {
     let mut made = spinning();
-    let keeps = Frame::new("remember", "cache.js", 3, Kind::Application);
+    let keeps = Frame::new("remember", "cache.js", 3, CodeKind::Application);
     for (variant, bytes) in [(0, 10.0), (1, 2058.0)] {
         for round in 1..=3 {
             let half = Worker::with(calls(&[&keeps], bytes / 2e3));
@@ -302,7 +304,7 @@ fn one_common_round_has_no_interval_and_that_is_told() {
 
 #[test]
 fn equal_cost_and_idle_loops_say_where_requests_wait() {
-    let waiting = |loops: f64, pool_us: u64, us: Interval| {
+    let waiting = |loops: f64, pool_us: u64, us: CostInterval| {
         let mut made = Made::new();
         for variant in [0, 1] {
             made.rounds(variant, &[Worker::with(plain_service())]);
@@ -310,7 +312,7 @@ fn equal_cost_and_idle_loops_say_where_requests_wait() {
         }
         made.explained_by(us).comparisons[0].waiting.clone()
     };
-    let none = Interval { value: 0.5, low: -2.0, high: 3.0 };
+    let none = CostInterval { value: 0.5, low: -2.0, high: 3.0 };
     let pool = waiting(0.3, 4000, none).expect("it waits");
     assert!(
         pool.contains("a small task waits 4.00 ms for one in api in changed")
@@ -326,8 +328,8 @@ fn equal_cost_and_idle_loops_say_where_requests_wait() {
     );
     // Not if the loop is busy, nor if CPU time differs by more than 5 % of 100 µs.
     assert_eq!(waiting(0.95, 4000, none), None);
-    assert!(waiting(0.3, 4000, Interval { value: 4.0, low: 3.1, high: 4.9 }).is_some());
-    assert_eq!(waiting(0.3, 4000, Interval { value: 4.0, low: 3.0, high: 5.1 }), None);
+    assert!(waiting(0.3, 4000, CostInterval { value: 4.0, low: 3.1, high: 4.9 }).is_some());
+    assert_eq!(waiting(0.3, 4000, CostInterval { value: 4.0, low: 3.0, high: 5.1 }), None);
 }
 
 #[test]
@@ -355,7 +357,7 @@ fn an_event_loop_is_idle_at_a_rate_because_nobody_asks() {
         made.rounds(variant, &[Worker::with(plain_service())]);
         made.counters(variant, 0.3, 10);
     }
-    let wide = Interval { value: 0.5, low: -20.0, high: 30.0 };
+    let wide = CostInterval { value: 0.5, low: -20.0, high: 30.0 };
     made.record.header.plan.variants[1].load.protocol = model::Protocol::Http2 { streams: 10 };
     let closed = made.explained_by(wide).comparisons[0].waiting.clone().expect("it waits");
     let begin = "No difference in CPU time per request was found, and the event loop";
@@ -366,11 +368,11 @@ fn an_event_loop_is_idle_at_a_rate_because_nobody_asks() {
 
 #[test]
 fn two_profiles_without_a_record_compare() {
-    let idle = calls(&[&Frame::new("(idle)", "", 0, Kind::Waiting)], 70.0);
+    let idle = calls(&[&Frame::new("(idle)", "", 0, CodeKind::Waiting)], 70.0);
     let found = compare_trees(("a", &together(&[plain_service(), idle])), ("b", &calls(&[&spin()], 30.0)));
     assert!(near(found.profiled_us.value, -70e5), "{found:?}");
     assert_eq!(found.functions.len(), 3);
-    assert!(found.story.is_none() && found.kinds.iter().all(|change| change.what != Kind::Waiting));
+    assert!(found.story.is_none() && found.kinds.iter().all(|change| change.what != CodeKind::Waiting));
 }
 
 #[test]
@@ -391,7 +393,12 @@ fn nonsense_is_survived() {
     made.capture(u32::MAX, 1, &[]);
     let mut bad = plain_service();
     bad.nodes[0].self_value = f64::NAN;
-    bad.nodes.push(Node { frame: 77, parent: Some(900), self_value: f64::INFINITY, lines: BTreeMap::new() });
+    bad.nodes.push(TreePlace {
+        frame: 77,
+        parent: Some(900),
+        self_value: f64::INFINITY,
+        lines: BTreeMap::new(),
+    });
     made.rounds(0, &[Worker::with(bad)]);
     let found = made.explained(f64::INFINITY);
     let text = serde_json::to_string(&found).expect("it is kept as JSON");
@@ -401,9 +408,16 @@ fn nonsense_is_survived() {
 fn any_tree() -> impl Strategy<Value = Tree> {
     let node = (0usize..6, proptest::option::of(0usize..20), 0.0f64..1e7);
     proptest::collection::vec(node, 1..40).prop_map(|nodes| {
-        let kinds = [Kind::Application, Kind::Framework, Kind::Core, Kind::Native, Kind::Gc, Kind::Waiting];
+        let kinds = [
+            CodeKind::Application,
+            CodeKind::Framework,
+            CodeKind::Core,
+            CodeKind::Native,
+            CodeKind::Gc,
+            CodeKind::Waiting,
+        ];
         let frames = (0u32..).zip(kinds).map(|(line, kind)| Frame::new("f", "a.js", line, kind)).collect();
-        let node = |(index, (frame, parent, self_value)): (usize, (usize, Option<usize>, f64))| Node {
+        let node = |(index, (frame, parent, self_value)): (usize, (usize, Option<usize>, f64))| TreePlace {
             frame,
             parent: parent.filter(|parent| *parent < index),
             self_value,
@@ -426,7 +440,7 @@ proptest! {
             let total = subject.tree.total();
             prop_assert!(near(subject.kinds.iter().map(|cost| cost.us.value).sum(), total));
             prop_assert!(near(subject.functions.iter().map(|row| row.self_us.value).sum(), total));
-            prop_assert!(subject.kinds.iter().all(|cost| cost.what != Kind::Waiting));
+            prop_assert!(subject.kinds.iter().all(|cost| cost.what != CodeKind::Waiting));
         }
         let comparison = &found.comparisons[0];
         let total = comparison.profiled_us.value;

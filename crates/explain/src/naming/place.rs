@@ -8,7 +8,7 @@ use std::path::Path;
 use model::text::percent_decoded;
 
 use crate::label::{clean, clean_path, is_among};
-use crate::{Kind, Package, Source};
+use crate::{CaptureFiles, CodeKind, Package};
 
 /// The file of the agent that captures profiles, in its own folder. Its cost belongs to the profiler, not to
 /// the service.
@@ -32,16 +32,16 @@ const FRAMEWORK_SCOPES: &str = "@adonisjs @hapi @hono @koa @loopback @nestjs @po
 
 /// The place of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FunctionPlace {
     pub file: String,
-    pub kind: Kind,
+    pub kind: CodeKind,
     pub package: Option<Package>,
     /// Its path on this disk, if it is a file.
     pub path: Option<String>,
 }
 
-impl Place {
-    fn of(file: &str, kind: Kind) -> Self {
+impl FunctionPlace {
+    fn of(file: &str, kind: CodeKind) -> Self {
         Self { file: clean_path(file), kind, package: None, path: None }
     }
 
@@ -49,7 +49,7 @@ impl Place {
     fn of_package(found: &InPackage<'_>, version: Option<String>) -> Self {
         let scope = found.name.split_once('/').map_or("", |(scope, _)| scope);
         let framework = is_among(FRAMEWORKS, found.name) || is_among(FRAMEWORK_SCOPES, scope);
-        let kind = if framework { Kind::Framework } else { Kind::Middleware };
+        let kind = if framework { CodeKind::Framework } else { CodeKind::Middleware };
         let version = version.or_else(|| found.version.map(str::to_owned)).map(|version| clean(&version));
         Self { package: Some(Package { name: clean(found.name), version }), ..Self::of(found.file, kind) }
     }
@@ -65,18 +65,18 @@ impl Place {
 /// Resolves places relative to a directory.
 pub(super) struct Placing<'a> {
     pub directory: String,
-    pub source: &'a dyn Source,
+    pub source: &'a dyn CaptureFiles,
     pub versions: HashMap<String, Option<String>>,
 }
 
 impl Placing<'_> {
-    pub fn of_script(&mut self, url: &str) -> Place {
+    pub fn of_script(&mut self, url: &str) -> FunctionPlace {
         if url.starts_with("node:") {
-            return Place::of(url, Kind::Core);
+            return FunctionPlace::of(url, CodeKind::Core);
         }
         if url.starts_with("internal/") {
             // Before Node.js 15.
-            return Place::of(&format!("node:{}", url.trim_end_matches(".js")), Kind::Core);
+            return FunctionPlace::of(&format!("node:{}", url.trim_end_matches(".js")), CodeKind::Core);
         }
         if let Some(path) = path_of(url) {
             return self.on_disk(path);
@@ -86,13 +86,13 @@ impl Placing<'_> {
         let rest = rest.split(['?', '#']).next().unwrap_or(rest);
         let rest = rest.trim_start_matches('/').trim_start_matches("./");
         match in_package(&format!("/{rest}")) {
-            Some(found) => Place::of_package(&found, None),
-            None => Place::of(rest, Kind::Application),
+            Some(found) => FunctionPlace::of_package(&found, None),
+            None => FunctionPlace::of(rest, CodeKind::Application),
         }
     }
 
     /// The place of a script's source, according to the source map in this file.
-    pub fn mapped(&mut self, map: &str, source: &str) -> Place {
+    pub fn mapped(&mut self, map: &str, source: &str) -> FunctionPlace {
         if let Some(path) = path_of(source) {
             return self.on_disk(normal(&path));
         }
@@ -110,19 +110,22 @@ impl Placing<'_> {
         place
     }
 
-    fn on_disk(&mut self, path: String) -> Place {
+    fn on_disk(&mut self, path: String) -> FunctionPlace {
         let is_own = below(&path, &self.directory).is_some_and(|rest| !rest.contains(PACKAGES));
         if let Some(found) = in_package(&path).filter(|_| !is_own) {
             let (folder, source) = (found.folder.to_owned(), self.source);
             let version = || if folder.is_empty() { None } else { source.version(&folder) };
             let version = self.versions.entry(folder.clone()).or_insert_with(version).clone();
-            return Place { path: Some(path.clone()), ..Place::of_package(&found, version) };
+            return FunctionPlace { path: Some(path.clone()), ..FunctionPlace::of_package(&found, version) };
         }
         if !is_own && is_agent(&path) {
             let package = Some(Package { name: AGENT_PACKAGE.into(), version: None });
-            return Place { package, ..Place::of(AGENT, Kind::Middleware) };
+            return FunctionPlace { package, ..FunctionPlace::of(AGENT, CodeKind::Middleware) };
         }
-        Place { path: Some(path.clone()), ..Place::of(&relative(&path, &self.directory), Kind::Application) }
+        FunctionPlace {
+            path: Some(path.clone()),
+            ..FunctionPlace::of(&relative(&path, &self.directory), CodeKind::Application)
+        }
     }
 }
 

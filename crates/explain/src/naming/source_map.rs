@@ -13,7 +13,7 @@ use serde::Deserialize;
 const TOKENS_MAX: usize = 8_000_000;
 
 #[derive(Debug, Default)]
-pub(super) struct Mapping {
+pub(super) struct SourceMapping {
     /// In order of place.
     tokens: Vec<Token>,
     sources: Vec<Option<String>>,
@@ -21,7 +21,7 @@ pub(super) struct Mapping {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Origin<'a> {
+pub(super) struct SourceOrigin<'a> {
     /// The file's name in the map.
     pub source: &'a str,
     /// The line, from 1.
@@ -31,20 +31,20 @@ pub(super) struct Origin<'a> {
 /// A map as written, for one file or for several concatenated ones.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct File {
+struct SourceMapFile {
     #[serde(default)]
     sources: Vec<Option<String>>,
     source_root: Option<String>,
     #[serde(default)]
     names: Vec<Option<String>>,
     mappings: Option<String>,
-    sections: Option<Vec<Section>>,
+    sections: Option<Vec<MapSection>>,
 }
 
 #[derive(Deserialize)]
-struct Section {
+struct MapSection {
     offset: Offset,
-    map: Box<File>,
+    map: Box<SourceMapFile>,
 }
 
 #[derive(Deserialize)]
@@ -53,7 +53,7 @@ struct Offset {
     column: u32,
 }
 
-impl Mapping {
+impl SourceMapping {
     /// Reads a map.
     ///
     /// # Errors
@@ -62,12 +62,12 @@ impl Mapping {
         // Some servers prepend a line that browsers do not execute.
         let guarded = bytes.starts_with(b")]}");
         let begin = if guarded { bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0) } else { 0 };
-        let file: File = serde_json::from_slice(&bytes[begin..])
+        let file: SourceMapFile = serde_json::from_slice(&bytes[begin..])
             .map_err(|error| crate::label::clean(&error.to_string()))?;
         let mut mapping = Self::default();
         match file.sections {
             Some(sections) => {
-                for Section { offset, map } in sections {
+                for MapSection { offset, map } in sections {
                     mapping.add(*map, &offset)?;
                 }
             }
@@ -77,7 +77,7 @@ impl Mapping {
         Ok(mapping)
     }
 
-    fn add(&mut self, file: File, offset: &Offset) -> Result<(), String> {
+    fn add(&mut self, file: SourceMapFile, offset: &Offset) -> Result<(), String> {
         let mappings = file.mappings.ok_or("no mappings")?;
         let root = file.source_root.filter(|root| !root.is_empty());
         let rooted = |source: String| match &root {
@@ -109,18 +109,18 @@ impl Mapping {
         self.tokens[..after].last().filter(|token| token.line == line)
     }
 
-    fn origin_of(&self, (source, line): (u32, u32)) -> Option<Origin<'_>> {
+    fn origin_of(&self, (source, line): (u32, u32)) -> Option<SourceOrigin<'_>> {
         let source = self.sources.get(source as usize)?.as_deref()?;
-        Some(Origin { source, line: line.saturating_add(1) })
+        Some(SourceOrigin { source, line: line.saturating_add(1) })
     }
 
     /// The source of the code at a line from 1 and a column from 0.
-    pub fn origin(&self, line: u32, column: u32) -> Option<Origin<'_>> {
+    pub fn origin(&self, line: u32, column: u32) -> Option<SourceOrigin<'_>> {
         self.origin_of(self.token(line.checked_sub(1)?, column)?.origin?)
     }
 
     /// The source line of a whole line, if all of it comes from one.
-    pub fn only_origin(&self, line: u32) -> Option<Origin<'_>> {
+    pub fn only_origin(&self, line: u32) -> Option<SourceOrigin<'_>> {
         let at = line.checked_sub(1)?;
         let of_line = &self.tokens[self.tokens.partition_point(|token| token.line < at)..];
         let mut origins =
@@ -229,15 +229,15 @@ mod tests {
 
     #[test]
     fn names_and_lines_as_they_were_written() {
-        let mapping = Mapping::read(&minified()).expect("a map");
-        assert_eq!(mapping.origin(1, 10), Some(Origin { source: "../src/a.ts", line: 3 }));
-        assert_eq!(mapping.origin(1, 28), Some(Origin { source: "../src/a.ts", line: 7 }));
+        let mapping = SourceMapping::read(&minified()).expect("a map");
+        assert_eq!(mapping.origin(1, 10), Some(SourceOrigin { source: "../src/a.ts", line: 3 }));
+        assert_eq!(mapping.origin(1, 28), Some(SourceOrigin { source: "../src/a.ts", line: 7 }));
         assert_eq!(mapping.origin(3, 0), None, "a line without a map is not the last one before it");
         assert_eq!(mapping.function(1, 10, "e"), Some("handle"));
         assert_eq!(mapping.function(1, 28, "t"), Some("total"));
         assert_eq!(mapping.function(1, 20, "q"), None, "no name begins there");
         assert_eq!(mapping.only_origin(1), None, "written in two lines");
-        assert_eq!(mapping.only_origin(2), Some(Origin { source: "../src/a.ts", line: 10 }));
+        assert_eq!(mapping.only_origin(2), Some(SourceOrigin { source: "../src/a.ts", line: 10 }));
     }
 
     #[test]
@@ -249,9 +249,9 @@ mod tests {
             ")]}}'\n{}",
             json!({"version": 3, "sections": [section(0, "a.ts"), section(4, "/b.ts")]})
         );
-        let mapping = Mapping::read(text.as_bytes()).expect("a map");
-        assert_eq!(mapping.origin(2, 5), Some(Origin { source: "/lib/a.ts", line: 2 }));
-        assert_eq!(mapping.origin(5, 0), Some(Origin { source: "/b.ts", line: 1 }));
+        let mapping = SourceMapping::read(text.as_bytes()).expect("a map");
+        assert_eq!(mapping.origin(2, 5), Some(SourceOrigin { source: "/lib/a.ts", line: 2 }));
+        assert_eq!(mapping.origin(5, 0), Some(SourceOrigin { source: "/b.ts", line: 1 }));
         assert_eq!(mapping.origin(4, 0), None);
     }
 
@@ -277,7 +277,7 @@ mod tests {
         for bytes in
             [&b""[..], b"{}", b"<html>", br#"{"version":3,"sources":["a"],"names":[],"mappings":"!!!!"}"#]
         {
-            assert!(Mapping::read(bytes).is_err());
+            assert!(SourceMapping::read(bytes).is_err());
         }
         for text in ["AA", "AAA", "g", "AAAAAA", "é", "D", "ggggggggC", "AADA"] {
             assert!(decode(text, &mut Vec::new(), 9).is_err(), "{text}");
@@ -297,7 +297,7 @@ mod tests {
             let map = json!({"version": 3, "sources": sources, "names": ["a"], "mappings": mappings});
             let offset = json!({"line": u32::MAX - line, "column": u32::MAX});
             let text = if indexed { json!({"version": 3, "sections": [{"offset": offset, "map": map}]}) } else { map };
-            if let Ok(mapping) = Mapping::read(text.to_string().as_bytes()) {
+            if let Ok(mapping) = SourceMapping::read(text.to_string().as_bytes()) {
                 let _ = (mapping.origin(line, column), mapping.only_origin(line), mapping.function(line, column, "ab"));
                 let _ = mapping.origin(u32::MAX, u32::MAX);
             }

@@ -20,7 +20,7 @@ pub(super) fn minified() -> Vec<u8> {
 /// Packages and maps of an invented disk.
 struct Disk;
 
-impl Source for Disk {
+impl CaptureFiles for Disk {
     fn version(&self, folder: &str) -> Option<String> {
         let known = [
             ("/srv/app/node_modules/express", "5.1.0"),

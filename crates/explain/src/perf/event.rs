@@ -60,12 +60,12 @@ pub(crate) struct Mode {
 }
 
 /// An event, which ends when it is dropped.
-pub(crate) struct Event(OwnedFd);
+pub(crate) struct PerfEvent(OwnedFd);
 
-impl Event {
+impl PerfEvent {
     /// Creates an event that does not sample before it is enabled. It covers a thread while it runs on a CPU,
     /// and threads that it starts. `None` is the calling thread, to check whether this is allowed.
-    pub(crate) fn open(whom: Option<(u32, usize)>, mode: Mode) -> io::Result<Event> {
+    pub(crate) fn open(whom: Option<(u32, usize)>, mode: Mode) -> io::Result<PerfEvent> {
         let absent = || io::Error::from_raw_os_error(libc::ESRCH);
         let (task, cpu): (libc::c_int, libc::c_int) = match whom {
             None => (0, -1),
@@ -76,7 +76,7 @@ impl Event {
         let descriptor =
             i32::try_from(perf_event_open(attributes(mode), task, cpu)?).map_err(io::Error::other)?;
         // SAFETY: the call has just created this descriptor, and no other code knows it.
-        Ok(Event(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+        Ok(PerfEvent(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
     /// Samples from now on, including threads that were started since the event was created.
@@ -89,7 +89,7 @@ impl Event {
     }
 
     /// Redirects samples to the ring of another event on the same CPU.
-    pub(crate) fn send_to(&self, other: &Event) -> io::Result<()> {
+    pub(crate) fn send_to(&self, other: &PerfEvent) -> io::Result<()> {
         self.control(SET_OUTPUT, other.0.as_raw_fd())
     }
 
@@ -142,7 +142,7 @@ fn attributes(mode: Mode) -> Attributes {
 /// 0      1024  1032        page                       page + size
 /// | ...  head  tail ...    | samples, round and round |
 /// ```
-pub(crate) struct Ring {
+pub(crate) struct PerfRing {
     memory: NonNull<c_void>,
     page: usize,
     size: usize,
@@ -155,12 +155,12 @@ const TAIL: usize = 1032;
 
 // SAFETY: this value owns the mapping. The kernel writes to it from any CPU anyway, and reads are ordered by
 // the head.
-unsafe impl Send for Ring {}
+unsafe impl Send for PerfRing {}
 
-impl Ring {
+impl PerfRing {
     /// Maps memory of `pages` pages, a power of two, for the samples of an event and of events redirected to
     /// it.
-    pub(crate) fn map(event: &Event, pages: usize) -> io::Result<Ring> {
+    pub(crate) fn map(event: &PerfEvent, pages: usize) -> io::Result<PerfRing> {
         let page = page_bytes();
         let size = pages * page;
         let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -168,7 +168,7 @@ impl Ring {
         let memory =
             unsafe { mmap(std::ptr::null_mut(), page + size, access, MapFlags::SHARED, &event.0, 0) }?;
         let memory = NonNull::new(memory).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        Ok(Ring { memory, page, size, tail: 0 })
+        Ok(PerfRing { memory, page, size, tail: 0 })
     }
 
     /// Appends new data since the last call, and frees its space. Records are always complete.
@@ -203,7 +203,7 @@ impl Ring {
     }
 }
 
-impl Drop for Ring {
+impl Drop for PerfRing {
     fn drop(&mut self) {
         // SAFETY: the mapping of `map`, unmapped once. No reference into it outlives this value.
         let _ = unsafe { munmap(self.memory.as_ptr(), self.page + self.size) };

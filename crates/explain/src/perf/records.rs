@@ -3,7 +3,7 @@
 //! The layout is that of perf_event_open(2) for the kind of sample that [`super::event`] requests.
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Record {
+pub(crate) enum PerfRecord {
     /// A thread used another period of CPU time.
     Sample {
         pid: u32,
@@ -27,19 +27,19 @@ const SAMPLE: u32 = 9;
 const HEADER_BYTES: usize = 8;
 
 /// The records in these bytes, in order. Other kinds are skipped.
-pub(crate) fn read(bytes: &[u8]) -> impl Iterator<Item = Record> {
+pub(crate) fn read(bytes: &[u8]) -> impl Iterator<Item = PerfRecord> {
     let mut rest = bytes;
     let next = move || {
         while !rest.is_empty() {
             let Some((kind, body, after)) = split(rest) else {
                 rest = &[];
-                return Some(Record::Broken);
+                return Some(PerfRecord::Broken);
             };
             rest = after;
             match kind {
-                SAMPLE => return sample(body).or(Some(Record::Broken)),
-                LOST => return lost(body).or(Some(Record::Broken)),
-                THROTTLE => return Some(Record::Throttled),
+                SAMPLE => return sample(body).or(Some(PerfRecord::Broken)),
+                LOST => return lost(body).or(Some(PerfRecord::Broken)),
+                THROTTLE => return Some(PerfRecord::Throttled),
                 _ => {}
             }
         }
@@ -54,16 +54,16 @@ fn split(bytes: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     Some((word(bytes, 0)?, bytes.get(HEADER_BYTES..size)?, bytes.get(size..)?))
 }
 
-fn sample(body: &[u8]) -> Option<Record> {
+fn sample(body: &[u8]) -> Option<PerfRecord> {
     let (address, pid, tid) = (long(body, 0)?, word(body, 8)?, word(body, 12)?);
     let count = usize::try_from(long(body, 16)?).ok()?;
     let chain = body.get(24..)?.get(..count.checked_mul(8)?)?;
     let chain = chain.chunks_exact(8).filter_map(|bytes| long(bytes, 0)).collect();
-    Some(Record::Sample { pid, tid, address, chain })
+    Some(PerfRecord::Sample { pid, tid, address, chain })
 }
 
-fn lost(body: &[u8]) -> Option<Record> {
-    Some(Record::Lost { count: long(body, 8)?, pid: word(body, 16)? })
+fn lost(body: &[u8]) -> Option<PerfRecord> {
+    Some(PerfRecord::Lost { count: long(body, 8)?, pid: word(body, 16)? })
 }
 
 fn long(bytes: &[u8], at: usize) -> Option<u64> {
@@ -99,14 +99,14 @@ mod tests {
         let bytes =
             [record(3, b"a command"), sample_bytes(2, &[5, 6]), record(LOST, &lost), record(THROTTLE, &[])];
         let expected = [
-            Record::Sample { pid: 7, tid: 8, address: 0x1234, chain: vec![5, 6] },
-            Record::Lost { pid: 7, count: 40 },
-            Record::Throttled,
+            PerfRecord::Sample { pid: 7, tid: 8, address: 0x1234, chain: vec![5, 6] },
+            PerfRecord::Lost { pid: 7, count: 40 },
+            PerfRecord::Throttled,
         ];
         assert_eq!(read(&bytes.concat()).collect::<Vec<_>>(), expected);
         // A chain longer than its record is rejected.
-        assert_eq!(read(&sample_bytes(3, &[5, 6])).collect::<Vec<_>>(), [Record::Broken]);
-        assert_eq!(read(&sample_bytes(u64::MAX, &[5])).collect::<Vec<_>>(), [Record::Broken]);
+        assert_eq!(read(&sample_bytes(3, &[5, 6])).collect::<Vec<_>>(), [PerfRecord::Broken]);
+        assert_eq!(read(&sample_bytes(u64::MAX, &[5])).collect::<Vec<_>>(), [PerfRecord::Broken]);
     }
 
     proptest! {

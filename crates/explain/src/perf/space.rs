@@ -14,7 +14,7 @@ use machine::process;
 
 /// The source of code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Origin {
+pub(crate) enum CodeOrigin {
     Kernel,
     /// A file: its index in [`Binaries`].
     File(usize),
@@ -28,8 +28,8 @@ pub(crate) enum Origin {
 
 /// A position in code: an offset for a file, otherwise an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub origin: Origin,
+pub(crate) struct CodeAddress {
+    pub origin: CodeOrigin,
     pub at: u64,
 }
 
@@ -51,7 +51,7 @@ const DELETED: &str = " (deleted)";
 const SHARED_MEMORY: [&str; 4] = ["/memfd:", "/SYSV", "/dev/", "//anon"];
 
 /// A region of memory that contains code, from a line of `/proc/PID/maps`.
-struct Mapping<'t> {
+struct MemoryMapping<'t> {
     start: u64,
     end: u64,
     /// Its offset in the file.
@@ -63,18 +63,18 @@ struct Mapping<'t> {
     path: String,
 }
 
-impl<'t> Mapping<'t> {
+impl<'t> MemoryMapping<'t> {
     /// Parses `7f75e5ae4000-7f75e5b0a000 r-xp 00026000 fe:00 12345    /lib/libc.so.6`. `None` if it is not
     /// executable.
     ///
     /// Not procfs-core's parser: it rejects the whole file for one unknown line, and some paths make it
     /// panic.
-    fn parse(line: &'t str) -> Option<Mapping<'t>> {
+    fn parse(line: &'t str) -> Option<MemoryMapping<'t>> {
         let mut fields = line.splitn(6, ' ');
         let (start, end) = fields.next()?.split_once('-')?;
         let hex = |text| u64::from_str_radix(text, 16).ok();
         fields.next().filter(|permissions| permissions.as_bytes().get(2) == Some(&b'x'))?;
-        Some(Mapping {
+        Some(MemoryMapping {
             start: hex(start)?,
             end: hex(end)?,
             offset: hex(fields.next()?)?,
@@ -85,17 +85,17 @@ impl<'t> Mapping<'t> {
         })
     }
 
-    fn code(self, pid: u32, binaries: &mut Binaries) -> Code {
+    fn code(self, pid: u32, binaries: &mut Binaries) -> CodeRange {
         let (start, end) = (self.start, self.end);
         let is_shared_memory = SHARED_MEMORY.iter().any(|name| self.path.starts_with(name));
         let (origin, base) = if self.path.starts_with("[vdso") || self.path.starts_with("[vsyscall") {
-            (Origin::Lent(self.path), 0)
+            (CodeOrigin::Lent(self.path), 0)
         } else if self.inode == 0 || !self.path.starts_with('/') || is_shared_memory {
-            (Origin::RunTime(pid), 0)
+            (CodeOrigin::RunTime(pid), 0)
         } else {
-            (Origin::File(self.index(pid, binaries)), start.wrapping_sub(self.offset))
+            (CodeOrigin::File(self.index(pid, binaries)), start.wrapping_sub(self.offset))
         };
-        Code { start, end, base, origin }
+        CodeRange { start, end, base, origin }
     }
 
     /// The index of its file.
@@ -140,17 +140,17 @@ pub(crate) struct Space {
     pub pid: u32,
     /// The map in which the process names code generated at run time.
     pub jit_names: Option<File>,
-    first: Vec<Code>,
-    last: Vec<Code>,
+    first: Vec<CodeRange>,
+    last: Vec<CodeRange>,
 }
 
 #[derive(Debug)]
-struct Code {
+struct CodeRange {
     start: u64,
     end: u64,
     /// Subtracted from an address to get the position.
     base: u64,
-    origin: Origin,
+    origin: CodeOrigin,
 }
 
 // Markers in a chain of addresses, which define the side of the following ones. Markers are [`MARKERS`] or
@@ -178,11 +178,11 @@ impl Space {
     }
 
     /// The code at an address, now or at the start. `None` if it is not code.
-    pub fn place(&self, address: u64) -> Option<Place> {
-        let find = |codes: &'_ [Code]| -> Option<Place> {
+    pub fn place(&self, address: u64) -> Option<CodeAddress> {
+        let find = |codes: &'_ [CodeRange]| -> Option<CodeAddress> {
             let after = codes.partition_point(|code| code.start <= address);
             let code = codes[..after].last().filter(|code| address < code.end)?;
-            Some(Place { origin: code.origin.clone(), at: address.wrapping_sub(code.base) })
+            Some(CodeAddress { origin: code.origin.clone(), at: address.wrapping_sub(code.base) })
         };
         find(&self.last).or_else(|| find(&self.first))
     }
@@ -196,7 +196,7 @@ impl Space {
     /// Callers are given by their return address. The call itself is before it. If the call was the last
     /// instruction of a function, the address after it belongs to another function. One byte less is always
     /// inside of the call.
-    pub fn places(&self, chain: &[u64]) -> Vec<Place> {
+    pub fn places(&self, chain: &[u64]) -> Vec<CodeAddress> {
         // A chain without a marker is one address, for a sample without a chain.
         let mut side = if chain.first().is_some_and(|address| address >> 63 == 1) { KERNEL } else { USER };
         let mut is_first = true;
@@ -210,10 +210,10 @@ impl Space {
             let is_certain = std::mem::replace(&mut is_first, false);
             let at = if is_certain { entry } else { entry.saturating_sub(1) };
             match side {
-                KERNEL => places.push(Place { origin: Origin::Kernel, at }),
+                KERNEL => places.push(CodeAddress { origin: CodeOrigin::Kernel, at }),
                 USER => match self.place(at) {
                     Some(place) => places.push(place),
-                    None if is_certain => places.push(Place { origin: Origin::Unknown, at }),
+                    None if is_certain => places.push(CodeAddress { origin: CodeOrigin::Unknown, at }),
                     // Compiled code without frame pointers uses that register for other values. An address
                     // that is not code is such a value, and so is everything after it.
                     None => break,
@@ -227,9 +227,9 @@ impl Space {
     }
 }
 
-fn codes(pid: u32, maps: &str, binaries: &mut Binaries) -> Vec<Code> {
-    let mappings = maps.lines().filter_map(Mapping::parse);
-    let mut codes: Vec<Code> = mappings.map(|mapping| mapping.code(pid, binaries)).collect();
+fn codes(pid: u32, maps: &str, binaries: &mut Binaries) -> Vec<CodeRange> {
+    let mappings = maps.lines().filter_map(MemoryMapping::parse);
+    let mut codes: Vec<CodeRange> = mappings.map(|mapping| mapping.code(pid, binaries)).collect();
     codes.sort_unstable_by_key(|code| code.start);
     codes
 }
@@ -281,11 +281,11 @@ cut off
         let (space, binaries) = space();
         let at = |address: u64| space.place(address).map(|place| (place.origin, place.at));
         assert_eq!([0x40_0000, 0x7f00_0000_1000].map(at), [None, None]);
-        assert_eq!(at(0xb7_2004), Some((Origin::File(0), 0x77_2004)));
-        assert_eq!(at(0x7f00_0000_4000), Some((Origin::File(1), 0x1000)));
-        assert_eq!(at(0x7fff_0000_0000), Some((Origin::Lent("[vdso]".into()), 0x7fff_0000_0000)));
+        assert_eq!(at(0xb7_2004), Some((CodeOrigin::File(0), 0x77_2004)));
+        assert_eq!(at(0x7f00_0000_4000), Some((CodeOrigin::File(1), 0x1000)));
+        assert_eq!(at(0x7fff_0000_0000), Some((CodeOrigin::Lent("[vdso]".into()), 0x7fff_0000_0000)));
         for made in [0x7f00_0000_0000, 0x7f00_0000_2000, 0x7f00_0000_6000] {
-            assert_eq!(at(made), Some((Origin::RunTime(u32::MAX), made)));
+            assert_eq!(at(made), Some((CodeOrigin::RunTime(u32::MAX), made)));
         }
         let modules: Vec<String> = binaries.into_values().map(|binary| binary.module).collect();
         assert_eq!(modules, ["node", "lib a.so"]);
@@ -307,21 +307,26 @@ cut off
     fn a_chain_leads_through_its_calls_and_no_further_than_code() {
         let (space, _) = space();
         let kernel = 0xffff_ffff_8100_0000;
-        let places = |chain: &[u64]| -> Vec<(Origin, u64)> {
+        let places = |chain: &[u64]| -> Vec<(CodeOrigin, u64)> {
             space.places(chain).into_iter().rev().map(|place| (place.origin, place.at)).collect()
         };
         // Callers are resolved inside of their call. A non-code address ends the chain.
         let code = 0x7f00_0000_0010;
-        let run_time = |at| (Origin::RunTime(u32::MAX), at);
+        let run_time = |at| (CodeOrigin::RunTime(u32::MAX), at);
         assert_eq!(
             places(&[KERNEL, kernel, kernel + 0x100, USER, code, code + 1, 0x10, code]),
-            [(Origin::Kernel, kernel), (Origin::Kernel, kernel + 0xff), run_time(code), run_time(code)]
+            [
+                (CodeOrigin::Kernel, kernel),
+                (CodeOrigin::Kernel, kernel + 0xff),
+                run_time(code),
+                run_time(code)
+            ]
         );
         // A guest is not mistaken for the process. A single address stands for a sample without a chain.
         assert_eq!(places(&[(-2048i64) as u64, code, USER, code]), [run_time(code)]);
         assert_eq!(places(&[code]), [run_time(code)]);
-        assert_eq!(places(&[kernel]), [(Origin::Kernel, kernel)]);
-        assert_eq!(places(&[0x10]), [(Origin::Unknown, 0x10)]);
+        assert_eq!(places(&[kernel]), [(CodeOrigin::Kernel, kernel)]);
+        assert_eq!(places(&[0x10]), [(CodeOrigin::Unknown, 0x10)]);
         assert!(has_address(&[USER, code]) && !has_address(&[KERNEL, USER]) && !has_address(&[]));
     }
 }

@@ -8,8 +8,8 @@ use std::io::BufReader;
 use indexmap::IndexSet;
 use machine::process;
 
-use super::records::{Record, read};
-use super::space::{Binaries, Binary, Origin, Place, Space, has_address};
+use super::records::{PerfRecord, read};
+use super::space::{Binaries, Binary, CodeAddress, CodeOrigin, Space, has_address};
 use super::symbols;
 use crate::read::{KERNEL, MADE, UNKNOWN};
 use crate::{NativeFrame, NativeStack};
@@ -22,22 +22,22 @@ const OTHER: &str = "(other)";
 
 /// A thread of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Thread {
+pub(crate) struct SampledThread {
     pub pid: u32,
     pub tid: u32,
 }
 
 /// The kernel's name of a thread. Empty if the thread is gone.
-pub(crate) fn thread_name(thread: Thread) -> String {
+pub(crate) fn thread_name(thread: SampledThread) -> String {
     process::text(thread.pid, &format!("task/{}/comm", thread.tid)).trim_end_matches('\n').to_owned()
 }
 
 /// The samples of all processes.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct StackTally {
     /// By thread and chain. The empty chain counts samples for which there was no memory.
-    counts: HashMap<Thread, HashMap<Box<[u64]>, u64>>,
-    names: HashMap<Thread, String>,
+    counts: HashMap<SampledThread, HashMap<Box<[u64]>, u64>>,
+    names: HashMap<SampledThread, String>,
     addresses_left: usize,
     /// Samples lost, by process.
     pub lost: HashMap<u32, u64>,
@@ -47,10 +47,10 @@ pub(crate) struct Tally {
     pub broken: u64,
 }
 
-impl Tally {
+impl StackTally {
     /// An empty tally of threads with these names.
-    pub fn of(names: HashMap<Thread, String>) -> Tally {
-        Tally { names, addresses_left: ADDRESSES_MAX, ..Tally::default() }
+    pub fn of(names: HashMap<SampledThread, String>) -> StackTally {
+        StackTally { names, addresses_left: ADDRESSES_MAX, ..StackTally::default() }
     }
 
     /// Adds records of samples of these processes.
@@ -58,21 +58,21 @@ impl Tally {
         for record in read(bytes) {
             match record {
                 // Before Linux 5.13, processes started meanwhile are among them.
-                Record::Sample { pid, tid, address, mut chain } if pids.contains(&pid) => {
+                PerfRecord::Sample { pid, tid, address, mut chain } if pids.contains(&pid) => {
                     if !has_address(&chain) {
                         chain = vec![address];
                     }
-                    self.add(Thread { pid, tid }, &chain);
+                    self.add(SampledThread { pid, tid }, &chain);
                 }
-                Record::Sample { .. } => {}
-                Record::Lost { pid, count } => *self.lost.entry(pid).or_default() += count,
-                Record::Throttled => self.throttled += 1,
-                Record::Broken => self.broken += 1,
+                PerfRecord::Sample { .. } => {}
+                PerfRecord::Lost { pid, count } => *self.lost.entry(pid).or_default() += count,
+                PerfRecord::Throttled => self.throttled += 1,
+                PerfRecord::Broken => self.broken += 1,
             }
         }
     }
 
-    fn add(&mut self, thread: Thread, chain: &[u64]) {
+    fn add(&mut self, thread: SampledThread, chain: &[u64]) {
         // Read at once, because the thread may exit before the end.
         self.names.entry(thread).or_insert_with(|| thread_name(thread));
         let stacks = self.counts.entry(thread).or_default();
@@ -97,7 +97,7 @@ impl Tally {
     }
 
     /// The stacks of a process with their threads and counts, in a stable order.
-    fn of_process(&self, pid: u32) -> Vec<(Thread, &[u64], u64)> {
+    fn of_process(&self, pid: u32) -> Vec<(SampledThread, &[u64], u64)> {
         let of_process = self.counts.iter().filter(|(thread, _)| thread.pid == pid);
         let mut stacks: Vec<_> = of_process
             .flat_map(|(thread, stacks)| stacks.iter().map(move |(chain, count)| (*thread, &**chain, *count)))
@@ -108,50 +108,52 @@ impl Tally {
 }
 
 /// Names of all sampled code.
-pub(crate) struct Names {
+pub(crate) struct StackNames {
     /// Names of files, by their index.
     modules: Vec<String>,
     /// Names by origin and position. None for the kernel if it hides its addresses.
-    known: HashMap<Origin, HashMap<u64, String>>,
+    known: HashMap<CodeOrigin, HashMap<u64, String>>,
 }
 
-impl Names {
-    pub fn read(tally: &Tally, spaces: &mut [Space], binaries: Binaries) -> Names {
-        let mut wanted: HashMap<Origin, BTreeSet<u64>> = HashMap::new();
+impl StackNames {
+    pub fn read(tally: &StackTally, spaces: &mut [Space], binaries: Binaries) -> StackNames {
+        let mut wanted: HashMap<CodeOrigin, BTreeSet<u64>> = HashMap::new();
         for space in &*spaces {
             for (_, chain, _) in tally.of_process(space.pid) {
-                for Place { origin, at } in space.places(chain) {
+                for CodeAddress { origin, at } in space.places(chain) {
                     wanted.entry(origin).or_default().insert(at);
                 }
             }
         }
         let mut binaries: Vec<Binary> = binaries.into_values().collect();
-        let names = |(origin, wanted): (Origin, BTreeSet<u64>)| {
+        let names = |(origin, wanted): (CodeOrigin, BTreeSet<u64>)| {
             let names = match &origin {
-                Origin::Kernel => symbols::of_kernel(&fs::read_to_string("/proc/kallsyms").ok()?, &wanted)?,
-                Origin::File(index) => symbols::of_program(binaries[*index].file.take()?, &wanted),
-                Origin::RunTime(pid) => {
+                CodeOrigin::Kernel => {
+                    symbols::of_kernel(&fs::read_to_string("/proc/kallsyms").ok()?, &wanted)?
+                }
+                CodeOrigin::File(index) => symbols::of_program(binaries[*index].file.take()?, &wanted),
+                CodeOrigin::RunTime(pid) => {
                     let file = spaces.iter_mut().find(|space| space.pid == *pid)?.jit_names.take()?;
                     symbols::of_run_time(BufReader::new(file), &wanted)
                 }
-                Origin::Lent(_) | Origin::Unknown => return None,
+                CodeOrigin::Lent(_) | CodeOrigin::Unknown => return None,
             };
             Some((origin, names))
         };
         let known = wanted.into_iter().filter_map(names).collect();
-        Names { modules: binaries.into_iter().map(|binary| binary.module).collect(), known }
+        StackNames { modules: binaries.into_iter().map(|binary| binary.module).collect(), known }
     }
 
     /// The functions of a process and its stacks, most samples first, in a stable order. Also returns whether
     /// kernel functions have no names because the kernel hides them.
-    pub fn stacks(&self, tally: &Tally, space: &Space) -> (Vec<NativeFrame>, Vec<NativeStack>, bool) {
+    pub fn stacks(&self, tally: &StackTally, space: &Space) -> (Vec<NativeFrame>, Vec<NativeStack>, bool) {
         let mut frames: IndexSet<NativeFrame> = IndexSet::new();
-        let mut counts: HashMap<(Thread, Vec<u32>), u64> = HashMap::new();
+        let mut counts: HashMap<(SampledThread, Vec<u32>), u64> = HashMap::new();
         let mut kernel_hidden = false;
         for (thread, chain, count) in tally.of_process(space.pid) {
             let places = space.places(chain);
-            kernel_hidden |= places.iter().any(|place| place.origin == Origin::Kernel)
-                && !self.known.contains_key(&Origin::Kernel);
+            kernel_hidden |= places.iter().any(|place| place.origin == CodeOrigin::Kernel)
+                && !self.known.contains_key(&CodeOrigin::Kernel);
             let mut stack: Vec<NativeFrame> = places.iter().map(|place| self.frame(place)).collect();
             if stack.is_empty() {
                 let name = if chain.is_empty() { OTHER } else { UNKNOWN };
@@ -164,7 +166,7 @@ impl Names {
             let stack = stack.into_iter().map(|frame| frames.insert_full(frame).0 as u32).collect();
             *counts.entry((thread, stack)).or_default() += count;
         }
-        let stack = |((thread, frames), samples): ((Thread, Vec<u32>), u64)| {
+        let stack = |((thread, frames), samples): ((SampledThread, Vec<u32>), u64)| {
             let thread_name = tally.names.get(&thread).cloned().unwrap_or_default();
             NativeStack { thread: thread.tid, thread_name, frames, samples }
         };
@@ -175,13 +177,13 @@ impl Names {
         (frames.into_iter().collect(), stacks, kernel_hidden)
     }
 
-    fn frame(&self, place: &Place) -> NativeFrame {
+    fn frame(&self, place: &CodeAddress) -> NativeFrame {
         let (unnamed, module) = match &place.origin {
-            Origin::Kernel => (UNKNOWN, KERNEL),
-            Origin::File(index) => (UNKNOWN, self.modules[*index].as_str()),
-            Origin::RunTime(_) => (UNKNOWN, MADE),
-            Origin::Lent(module) => (module.as_str(), module.as_str()),
-            Origin::Unknown => (UNKNOWN, UNKNOWN),
+            CodeOrigin::Kernel => (UNKNOWN, KERNEL),
+            CodeOrigin::File(index) => (UNKNOWN, self.modules[*index].as_str()),
+            CodeOrigin::RunTime(_) => (UNKNOWN, MADE),
+            CodeOrigin::Lent(module) => (module.as_str(), module.as_str()),
+            CodeOrigin::Unknown => (UNKNOWN, UNKNOWN),
         };
         let name = self.known.get(&place.origin).and_then(|names| names.get(&place.at));
         NativeFrame { name: name.map_or(unnamed, String::as_str).into(), module: module.into() }
@@ -193,15 +195,15 @@ mod tests {
     use super::*;
 
     /// The threads of a process, and the count of each of their chains.
-    fn counted(tally: &Tally, pid: u32) -> Vec<(u32, &[u64], u64)> {
+    fn counted(tally: &StackTally, pid: u32) -> Vec<(u32, &[u64], u64)> {
         tally.of_process(pid).into_iter().map(|(thread, chain, count)| (thread.tid, chain, count)).collect()
     }
 
     #[test]
     fn no_sample_is_lost_when_there_is_no_room_for_its_stack() {
-        let mut tally = Tally { addresses_left: 4, ..Tally::of(HashMap::new()) };
+        let mut tally = StackTally { addresses_left: 4, ..StackTally::of(HashMap::new()) };
         for chain in [&[1, 2][..], &[3, 4], &[5], &[6], &[1, 2]] {
-            tally.add(Thread { pid: 1, tid: 2 }, chain);
+            tally.add(SampledThread { pid: 1, tid: 2 }, chain);
         }
         let of_first: [(u32, &[u64], u64); 3] = [(2, &[], 2), (2, &[1, 2], 2), (2, &[3, 4], 1)];
         assert_eq!(counted(&tally, 1), of_first);
@@ -209,7 +211,7 @@ mod tests {
 
     #[test]
     fn samples_of_other_processes_do_not_count() {
-        let mut tally = Tally::of(HashMap::new());
+        let mut tally = StackTally::of(HashMap::new());
         let sample = |pid: u32| {
             let body =
                 [&0x1000u64.to_ne_bytes()[..], &pid.to_ne_bytes(), &pid.to_ne_bytes(), &[0; 8]].concat();
@@ -227,15 +229,15 @@ mod tests {
     fn stacks_end_where_they_lead_to_no_code_and_equal_ones_are_folded() {
         let pid = std::process::id();
         let (user, here) = ((-512i64) as u64, thread_name as *const () as u64 + 8);
-        let thread = Thread { pid, tid: pid };
-        let mut tally = Tally::of(HashMap::from([(thread, "main".to_owned())]));
+        let thread = SampledThread { pid, tid: pid };
+        let mut tally = StackTally::of(HashMap::from([(thread, "main".to_owned())]));
         // A call from that function, then garbage, then an address that would be code again.
         tally.add(thread, &[user, here, 0x10, here]);
         tally.add(thread, &[user, here + 1]);
         tally.add(thread, &[user, 0x10]);
         let mut binaries = Binaries::default();
         let mut spaces = [Space::of(pid, &mut binaries)];
-        let names = Names::read(&tally, &mut spaces, binaries);
+        let names = StackNames::read(&tally, &mut spaces, binaries);
         let (frames, found, kernel_hidden) = names.stacks(&tally, &spaces[0]);
         let name = |index: &u32| frames[*index as usize].name.as_str();
         let stacks: Vec<(Vec<&str>, u64)> =

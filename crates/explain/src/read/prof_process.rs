@@ -9,8 +9,8 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::v8::Sample;
-use super::{CallFrame, Calls, CpuProfile, NODES_MAX, ReadError, parsed};
+use super::v8::V8Sample;
+use super::{CallFrame, Calls, CpuProfile, NODES_MAX, ProfileReadError, parsed};
 use crate::doubt::Note;
 
 const FORMAT: &str = "output of --prof-process --preprocess";
@@ -25,8 +25,8 @@ const OWN_US: i64 = 1000;
 ///
 /// # Errors
 /// Returns an error if it is truncated, not JSON, or beyond a limit.
-pub fn read(bytes: &[u8]) -> Result<CpuProfile, ReadError> {
-    let file: File = parsed(FORMAT, bytes)?;
+pub fn read(bytes: &[u8]) -> Result<CpuProfile, ProfileReadError> {
+    let file: ProfFile = parsed(FORMAT, bytes)?;
     let mut growing =
         Growing { functions: vec![None; file.code.len()], code: file.code, ..Growing::default() };
     let mut ticks = file.ticks;
@@ -37,7 +37,7 @@ pub fn read(bytes: &[u8]) -> Result<CpuProfile, ReadError> {
     let after = |ticks: usize| start_us.saturating_add(usual.saturating_mul(ticks as i64));
     let mut samples = Vec::with_capacity(ticks.len());
     for (index, tick) in ticks.iter().enumerate() {
-        samples.push(Sample { at_us: after(index), node: growing.place(tick)? });
+        samples.push(V8Sample { at_us: after(index), node: growing.place(tick)? });
     }
     let nameless = growing.nameless;
     let notes = [
@@ -57,13 +57,13 @@ pub(crate) fn usual_us(intervals: impl Iterator<Item = i64>) -> Option<i64> {
 }
 
 #[derive(Deserialize)]
-struct File {
-    code: Vec<Option<Code>>,
-    ticks: Vec<Tick>,
+struct ProfFile {
+    code: Vec<Option<ProfCode>>,
+    ticks: Vec<ProfTick>,
 }
 
 #[derive(Default, Deserialize)]
-struct Code {
+struct ProfCode {
     #[serde(default)]
     name: String,
     #[serde(rename = "type", default)]
@@ -73,7 +73,7 @@ struct Code {
 /// A tick: microseconds from the start of the process, state of the machine, and pairs of code and offset.
 /// Addresses without code may have any size.
 #[derive(Deserialize)]
-struct Tick {
+struct ProfTick {
     tm: f64,
     #[serde(default)]
     vm: u32,
@@ -84,7 +84,7 @@ struct Tick {
 /// The tree under construction.
 #[derive(Default)]
 struct Growing {
-    code: Vec<Option<Code>>,
+    code: Vec<Option<ProfCode>>,
     /// The function of each code, once it is used.
     functions: Vec<Option<u32>>,
     calls: Calls,
@@ -94,7 +94,7 @@ struct Growing {
 
 impl Growing {
     /// The node of a tick's innermost function.
-    fn place(&mut self, tick: &Tick) -> Result<u32, ReadError> {
+    fn place(&mut self, tick: &ProfTick) -> Result<u32, ProfileReadError> {
         if let Some((_, name)) = STATES.iter().find(|(state, _)| *state == tick.vm) {
             return self.named(name);
         }
@@ -109,18 +109,18 @@ impl Growing {
     }
 
     /// The node of a function with only a name and no caller.
-    fn named(&mut self, name: &str) -> Result<u32, ReadError> {
+    fn named(&mut self, name: &str) -> Result<u32, ProfileReadError> {
         let call = self.calls.number(CallFrame::named(name));
         self.below(None, call)
     }
 
-    fn below(&mut self, parent: Option<u32>, call: u32) -> Result<u32, ReadError> {
+    fn below(&mut self, parent: Option<u32>, call: u32) -> Result<u32, ProfileReadError> {
         if let Some(known) = self.places.get(&(parent, call)) {
             return Ok(*known);
         }
         if self.calls.nodes.len() == NODES_MAX {
             let problem = format!("too many calls, at most {NODES_MAX} are read");
-            return Err(ReadError::unusable(FORMAT, problem));
+            return Err(ProfileReadError::unusable(FORMAT, problem));
         }
         let node = self.calls.push(call, parent);
         self.places.insert((parent, call), node);

@@ -117,7 +117,7 @@ fn a_hundred_thousand_calls_deep_is_no_depth_for_us() {
     assert_eq!(profile.calls.nodes.len(), 100_000);
     let tree = crate::cpu_tree(&profile, None, &Naming { directory: "", source: &() }).tree;
     assert_eq!((tree.nodes.len(), tree.functions()[0].total), (100_000, 8000.0));
-    assert_eq!(crate::folded(&tree, crate::Unit::Nanoseconds).lines().count(), 1);
+    assert_eq!(crate::folded(&tree, crate::TreeUnit::Nanoseconds).lines().count(), 1);
     assert_eq!(crate::merge(&[(&tree, 1.0), (&tree, 1.0)]).total(), 16_000.0);
 
     let open = r#"{"callFrame":{"functionName":"f"},"selfSize":1,"children":["#;

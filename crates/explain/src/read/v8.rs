@@ -12,7 +12,7 @@ use indexmap::IndexSet;
 use model::quantity::{count, many};
 use serde::Deserialize;
 
-use super::{ReadError, bounded, parsed};
+use super::{ProfileReadError, bounded, parsed};
 use crate::doubt::Note;
 use crate::label::clean;
 
@@ -141,9 +141,9 @@ impl Calls {
 pub struct CpuProfile {
     pub(crate) calls: Calls,
     /// Samples by line, ordered by node.
-    pub(crate) ticks: Vec<Tick>,
+    pub(crate) ticks: Vec<LineTick>,
     /// In order of time.
-    pub(crate) samples: Vec<Sample>,
+    pub(crate) samples: Vec<V8Sample>,
     /// End time: CLOCK_MONOTONIC in microseconds, as in Node.js on Linux.
     pub(crate) end_us: i64,
     /// Whether the samples are sums instead of moments. Their distances then say nothing about regularity.
@@ -153,7 +153,7 @@ pub struct CpuProfile {
 
 /// The function running at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sample {
+pub(crate) struct V8Sample {
     /// On the clock of the profile's end.
     pub at_us: i64,
     /// The node. [`NO_NODE`] if it is missing in the profile.
@@ -162,7 +162,7 @@ pub(crate) struct Sample {
 
 /// Number of samples of a node in this line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(crate) struct Tick {
+pub(crate) struct LineTick {
     #[serde(skip)]
     pub node: u32,
     pub line: u32,
@@ -196,7 +196,7 @@ struct RawNode<'a> {
     /// The form used in traces.
     parent: Option<u32>,
     #[serde(default)]
-    position_ticks: Vec<Tick>,
+    position_ticks: Vec<LineTick>,
 }
 
 impl CpuProfile {
@@ -205,10 +205,10 @@ impl CpuProfile {
     /// # Errors
     /// Returns an error if it is truncated, not JSON, without samples, or beyond a limit. Contradictory data
     /// is read as far as it makes sense, and noted.
-    pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
+    pub fn read(bytes: &[u8]) -> Result<Self, ProfileReadError> {
         let file: CpuFile<'_> = parsed(CPU, bytes)?;
         let Some(ids) = file.samples else {
-            return Err(ReadError::unusable(CPU, "has no samples: nothing tells when a function ran"));
+            return Err(ProfileReadError::unusable(CPU, "has no samples: nothing tells when a function ran"));
         };
         let mut profile = Self {
             calls: Calls::default(),
@@ -222,7 +222,7 @@ impl CpuProfile {
         let places = profile.arrange(&file.nodes);
         let moments = profile.moments(file.start_time.round() as i64, file.time_deltas, ids.len());
         let node = |id| places.get(id).copied().unwrap_or(NO_NODE);
-        let samples = ids.iter().zip(moments).map(|(id, at_us)| Sample { at_us, node: node(id) });
+        let samples = ids.iter().zip(moments).map(|(id, at_us)| V8Sample { at_us, node: node(id) });
         profile.samples = samples.collect();
         let unknown = profile.samples.iter().filter(|sample| sample.node == NO_NODE).count();
         let all = profile.samples.len();
@@ -299,7 +299,7 @@ impl CpuProfile {
             let place = self.calls.push(call, parent);
             place_of[index] = place;
             let told = node.position_ticks.iter().filter(|tick| tick.line > 0 && tick.ticks > 0);
-            self.ticks.extend(told.map(|tick| Tick { node: place, ..*tick }));
+            self.ticks.extend(told.map(|tick| LineTick { node: place, ..*tick }));
         }
         self.ticks.sort_unstable_by_key(|tick| (tick.node, tick.line));
         index_of.values_mut().for_each(|index| *index = place_of[*index as usize]);
@@ -386,22 +386,22 @@ impl HeapProfile {
     /// # Errors
     /// Returns an error if it is truncated, not JSON, not a call tree, larger than 64 MB, or deeper than some
     /// 200 calls.
-    pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
+    pub fn read(bytes: &[u8]) -> Result<Self, ProfileReadError> {
         if bytes.len() > HEAP_BYTES_MAX {
             let problem =
                 format!("too large, at most {HEAP_BYTES_MAX}; capture for a shorter time, or less often");
-            return Err(ReadError::unusable(&format!("profile of {} bytes", bytes.len()), problem));
+            return Err(ProfileReadError::unusable(&format!("profile of {} bytes", bytes.len()), problem));
         }
         let bytes = bounded(HEAP, bytes)?;
         if levels(bytes) > LEVELS_MAX {
             let problem = format!("more than {LEVELS_MAX} levels deep: sample stacks of fewer calls");
-            return Err(ReadError::unusable(HEAP, problem));
+            return Err(ProfileReadError::unusable(HEAP, problem));
         }
         let mut parser = serde_json::Deserializer::from_slice(bytes);
         parser.disable_recursion_limit();
         let file = HeapFile::deserialize(&mut parser).and_then(|file| parser.end().map(|()| file));
-        let file = file.map_err(|error| ReadError::json(HEAP, bytes, &error))?;
-        let no_head = || ReadError::unusable(HEAP, "has no head: there is no tree in it");
+        let file = file.map_err(|error| ProfileReadError::json(HEAP, bytes, &error))?;
+        let no_head = || ProfileReadError::unusable(HEAP, "has no head: there is no tree in it");
         let (mut calls, mut sizes) = (Calls::default(), Vec::new());
         let mut open = vec![(file.head.ok_or_else(no_head)?, None)];
         while let Some((of, parent)) = open.pop() {

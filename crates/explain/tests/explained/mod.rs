@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use explain::{
-    Comparison, Cost, CpuProfile, Doubt, DoubtKind, Explanation, Frame, HeapProfile, Interval, Kind, Naming,
-    Node, Subject, Tax, Tree, compare_trees, cpu_tree, heap_tree, merge,
+    CodeKind, Cost, CostComparison, CostInterval, CpuProfile, Doubt, DoubtKind, ExplainedService,
+    Explanation, Frame, HeapProfile, Naming, Tax, Tree, TreePlace, compare_trees, cpu_tree, heap_tree, merge,
 };
 
 const CPU: &[u8] = include_bytes!("../data/auth.cpuprofile");
@@ -23,9 +23,9 @@ pub fn grown(paths: impl IntoIterator<Item = (Vec<Frame>, f64)>) -> Tree {
     let row = |(frames, own): (Vec<Frame>, f64)| {
         let node = |frame: usize| {
             let parent = frame.checked_sub(1);
-            Node { frame, parent, self_value: 0.0, lines: BTreeMap::new() }
+            TreePlace { frame, parent, self_value: 0.0, lines: BTreeMap::new() }
         };
-        let mut nodes: Vec<Node> = (0..frames.len()).map(node).collect();
+        let mut nodes: Vec<TreePlace> = (0..frames.len()).map(node).collect();
         nodes.last_mut().expect("a function").self_value = own;
         (Tree { frames, nodes }, 1.0)
     };
@@ -34,7 +34,7 @@ pub fn grown(paths: impl IntoIterator<Item = (Vec<Frame>, f64)>) -> Tree {
 }
 
 /// A function of the service's own.
-pub fn frame(function: &str, file: &str, line: u32, kind: Kind) -> Frame {
+pub fn frame(function: &str, file: &str, line: u32, kind: CodeKind) -> Frame {
     Frame { function: function.into(), file: file.into(), line, kind, package: None }
 }
 
@@ -61,12 +61,12 @@ pub fn service(variant: usize) -> Tree {
         node.self_value *= on_main;
         node.lines.values_mut().for_each(|line| *line *= on_main);
     }
-    let pool = grown([(vec![frame("libuv-worker", "", 0, Kind::ThreadPool)], hashed * on_pool)]);
+    let pool = grown([(vec![frame("libuv-worker", "", 0, CodeKind::ThreadPool)], hashed * on_pool)]);
     if on_pool > 0.0 { merge(&[(&tree, 1.0), (&pool, 1.0)]) } else { tree }
 }
 
 fn proxy(variant: usize) -> Tree {
-    let [forward, send] = ["forward", "send"].map(|name| frame(name, "proxy.js", 31, Kind::Application));
+    let [forward, send] = ["forward", "send"].map(|name| frame(name, "proxy.js", 31, CodeKind::Application));
     grown([(vec![forward.clone()], 11.0 + variant as f64), (vec![forward, send], 22.0)])
 }
 
@@ -75,21 +75,21 @@ fn heap(variant: usize) -> Tree {
     merge(&[(&whole, (1.0 + variant as f64) / REQUESTS)])
 }
 
-pub fn about(value: f64, part: f64) -> Interval {
-    Interval { value, low: value - (value * part).abs(), high: value + (value * part).abs() }
+pub fn about(value: f64, part: f64) -> CostInterval {
+    CostInterval { value, low: value - (value * part).abs(), high: value + (value * part).abs() }
 }
 
-pub fn subject(variant: &str, service: &str, tree: Tree, heap: Option<Tree>) -> Subject {
-    let waiting = |node: &&Node| tree.frames[node.frame].kind == Kind::Waiting;
+pub fn subject(variant: &str, service: &str, tree: Tree, heap: Option<Tree>) -> ExplainedService {
+    let waiting = |node: &&TreePlace| tree.frames[node.frame].kind == CodeKind::Waiting;
     let waited: f64 = tree.nodes.iter().filter(waiting).map(|node| node.self_value).sum();
     let busy = tree.total() - waited;
-    Subject {
+    ExplainedService {
         variant: variant.into(),
         service: service.into(),
         requests: 41_230,
         cpu_us: about(busy * 1.04, 0.02),
         tax: Tax { cpu_ratio: about(1.06, 0.01), throughput_ratio: about(0.95, 0.01) },
-        kinds: vec![Cost { what: Kind::Application, us: about(1.0, 0.1) }],
+        kinds: vec![Cost { what: CodeKind::Application, us: about(1.0, 0.1) }],
         packages: vec![],
         functions: vec![],
         workers: vec![],
@@ -99,9 +99,9 @@ pub fn subject(variant: &str, service: &str, tree: Tree, heap: Option<Tree>) -> 
     }
 }
 
-fn comparison(variant: usize, reconciliation: &str, story: &str) -> Comparison {
+fn comparison(variant: usize, reconciliation: &str, story: &str) -> CostComparison {
     let (a, b) = (service(0), service(variant));
-    Comparison {
+    CostComparison {
         measured_us: about(b.total() - a.total(), 0.05),
         explained_share: Some(0.96),
         reconciliation: reconciliation.into(),
@@ -146,7 +146,7 @@ pub fn full() -> Explanation {
 /// Four variants with trees of so many functions with long names that their drawings exceed the page limit.
 pub fn vast() -> Explanation {
     let path = |number: usize| {
-        (vec![frame(&format!("f{number}{}", "x".repeat(200)), "lib/index.js", 1, Kind::Core)], 1.0)
+        (vec![frame(&format!("f{number}{}", "x".repeat(200)), "lib/index.js", 1, CodeKind::Core)], 1.0)
     };
     let tree = grown((0..3000).map(path));
     let subjects = ["a", "b", "c", "d"].map(|name| subject(name, "api", tree.clone(), None));

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use model::{Grade, Quantity, evidence};
 
-use super::{Case, Sight};
-use crate::run::Run;
+use super::{CheckInput, FindingCase};
+use crate::run::ToolRun;
 use crate::words::{self, Compression};
 
 /// Closer sizes count as equal, because tools print them with two or three decimals.
@@ -13,10 +13,10 @@ const SAME: f64 = 0.01;
 
 /// Runs that differ in compression by name but transferred the same bytes, or all runs of a text that
 /// mentions compression.
-pub fn never_negotiated(of: &Sight<'_>) -> Vec<(Grade, Case)> {
+pub fn never_negotiated(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
     let sized: Vec<Moved> = of.runs.iter().enumerate().filter_map(|(at, run)| Moved::of(at, run)).collect();
     let with = sized.iter().filter(|one| one.says == Some(Compression::On));
-    let named: Vec<(Grade, Case)> =
+    let named: Vec<(Grade, FindingCase)> =
         with.filter_map(|one| Some((Grade::Invalid, one.as_large_as_without(&sized)?))).collect();
     if !named.is_empty() {
         return named;
@@ -31,7 +31,7 @@ pub fn never_negotiated(of: &Sight<'_>) -> Vec<(Grade, Case)> {
     if labels.len() < 2 || !sized.iter().all(silent) {
         return Vec::new();
     }
-    let case = Case {
+    let case = FindingCase {
         label: format!("all {} labels", labels.len()),
         runs: sized.iter().map(|one| one.index).collect(),
         evidence: evidence!("{bytes_per_response} a response in every run; line {line} speaks of compression";
@@ -43,14 +43,14 @@ pub fn never_negotiated(of: &Sight<'_>) -> Vec<(Grade, Case)> {
 /// A run with a known number of bytes per response.
 struct Moved<'r> {
     index: usize,
-    run: &'r Run,
+    run: &'r ToolRun,
     says: Option<Compression>,
     size: f64,
     path: &'r str,
 }
 
 impl<'r> Moved<'r> {
-    fn of(index: usize, run: &'r Run) -> Option<Self> {
+    fn of(index: usize, run: &'r ToolRun) -> Option<Self> {
         if run.tool.row().counts_unpacked_bytes && run.load.accept_encoding.is_none() {
             return None;
         }
@@ -64,14 +64,14 @@ impl<'r> Moved<'r> {
     }
 
     /// The case of this run, if one without compression transferred as much.
-    fn as_large_as_without(&self, all: &[Moved]) -> Option<Case> {
+    fn as_large_as_without(&self, all: &[Moved]) -> Option<FindingCase> {
         let same_work = |one: &&Moved| one.path == self.path && one.says == Some(Compression::Off);
         // The one that differs in the fewest headings.
         let without = all.iter().filter(same_work).max_by_key(|one| self.headings_shared(one))?;
         let evidence = evidence!("{bytes_per_response} a response, and {bytes_per_response_without} without";
             bytes_per_response = Quantity::bytes(self.size),
             bytes_per_response_without = Quantity::bytes(without.size));
-        let case = || Case { label: self.run.label.clone(), runs: vec![self.index], evidence };
+        let case = || FindingCase { label: self.run.label.clone(), runs: vec![self.index], evidence };
         near(self.size, without.size).then(case)
     }
 }
@@ -81,7 +81,7 @@ fn near(one: f64, other: f64) -> bool {
 }
 
 /// The statement of a run's headings about compression, innermost first.
-fn says(run: &Run) -> Option<Compression> {
+fn says(run: &ToolRun) -> Option<Compression> {
     let outer = |at: usize| run.headings[..at].iter().any(|heading| words::compression(heading).is_some());
     let inner = run.headings.iter().enumerate().rev().find_map(|(at, heading)| {
         words::compression(heading).or_else(|| {
@@ -92,7 +92,7 @@ fn says(run: &Run) -> Option<Compression> {
     inner.or_else(|| words::compression(&run.label))
 }
 
-impl Run {
+impl ToolRun {
     /// Whether the request had no Accept-Encoding, as far as the tool and the command line show.
     fn asks_for_no_coding(&self) -> bool {
         match &self.load.accept_encoding {
@@ -103,7 +103,7 @@ impl Run {
 }
 
 /// The reason nothing was compressed.
-pub fn why(run: &Run) -> &'static str {
+pub fn why(run: &ToolRun) -> &'static str {
     match run.asks_for_no_coding() {
         true => {
             "The tool sends no Accept-Encoding unless told (-H 'Accept-Encoding: gzip'), so no service compresses for it."

@@ -4,9 +4,9 @@
 use model::quantity::{change_alone, many, share};
 use model::{Evidence, Grade, Quantity, evidence};
 
-use super::{Case, Sight};
-use crate::group::Group;
-use crate::run::Run;
+use super::{CheckInput, FindingCase};
+use crate::group::RunGroup;
+use crate::run::ToolRun;
 use crate::words;
 
 /// Difference between two single runs of wrk on equal services: the median of 60 pairs. From the lines
@@ -25,13 +25,13 @@ const ROUNDED: f64 = 1e-3;
 /// With two decimals, five digits in total.
 const DIGITS_LEAST: f64 = 100.0;
 
-fn runs_of<'a>(groups: impl IntoIterator<Item = &'a Group>) -> Vec<usize> {
+fn runs_of<'a>(groups: impl IntoIterator<Item = &'a RunGroup>) -> Vec<usize> {
     groups.into_iter().flat_map(|group| group.runs.clone()).collect()
 }
 
 /// Several outputs of one run: all measured values identical to the last digit, once as text and once as
 /// JSON, or a quoted rate. Figures that are merely close do not count.
-pub fn same_output(of: &Sight<'_>) -> Vec<(Grade, Case)> {
+pub fn same_output(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
     let mut rated: Vec<usize> =
         (0..of.runs.len()).filter(|at| of.runs[*at].requests_per_s.is_some()).collect();
     rated.sort_by(|one, other| {
@@ -50,20 +50,20 @@ pub fn same_output(of: &Sight<'_>) -> Vec<(Grade, Case)> {
             many(runs.len() as u64, "run"), places.join(", ");
             requests_per_s = Quantity::per_s(first.requests_per_s.unwrap_or(0.0)));
         let evidence = evidence.with([("runs", Quantity::count(runs.len() as u64))]);
-        (Grade::Invalid, Case { label: first.label.clone(), evidence, runs })
+        (Grade::Invalid, FindingCase { label: first.label.clone(), evidence, runs })
     };
     copies.into_iter().map(case).collect()
 }
 
 /// Whether two outputs belong to one run. No two runs have the same mean to the last digit and the same
 /// request count.
-fn is_copy(one: &Run, other: &Run) -> bool {
+fn is_copy(one: &ToolRun, other: &ToolRun) -> bool {
     let near = |one: Option<f64>, other: Option<f64>, within: f64| {
         one.zip(other).is_some_and(|(one, other)| (one / other - 1.0).abs() <= within)
     };
     let rates = |within| near(one.requests_per_s, other.requests_per_s, within);
     let means = |within| near(one.latency.mean_us, other.latency.mean_us, within);
-    let quotes = |of: &Run| of.requests.is_none() && of.latency.mean_us.is_none();
+    let quotes = |of: &ToolRun| of.requests.is_none() && of.latency.mean_us.is_none();
     let paced = one.load.rate_per_s.or(other.load.rate_per_s).is_some();
     let same = match (one.json == other.json, one.requests.is_some() && one.requests == other.requests) {
         (true, true) => {
@@ -79,8 +79,8 @@ fn is_copy(one: &Run, other: &Run) -> bool {
 }
 
 /// Labels with a single run, compared or not.
-pub fn one_run(of: &Sight<'_>) -> Vec<(Grade, Case)> {
-    let rated: Vec<(&Group, f64)> =
+pub fn one_run(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
+    let rated: Vec<(&RunGroup, f64)> =
         of.groups.iter().filter_map(|group| Some((group, group.rate()?))).collect();
     let single = rated.iter().filter(|(group, _)| group.rates.len() == 1).count();
     if rated.len() < 2 || single == 0 {
@@ -97,7 +97,7 @@ pub fn one_run(of: &Sight<'_>) -> Vec<(Grade, Case)> {
     };
     let runs = runs_of(rated.iter().map(|(group, _)| *group));
     let grade = if pairs.near > 0 { Grade::Invalid } else { Grade::Warning };
-    vec![(grade, Case { label, runs, evidence })]
+    vec![(grade, FindingCase { label, runs, evidence })]
 }
 
 /// Compares a ratio with the differences between equal services.
@@ -118,7 +118,7 @@ pub fn distance(ratio: f64) -> String {
     }
 }
 
-fn several(groups: &[Group], rated: &[(&Group, f64)], pairs: &Pairs) -> Evidence {
+fn several(groups: &[RunGroup], rated: &[(&RunGroup, f64)], pairs: &Pairs) -> Evidence {
     let closest = pairs.closest.map(|(one, other, ratio)| {
         // By their short numbers in the list of labels.
         let number =
@@ -142,7 +142,7 @@ struct Pairs {
 }
 
 impl Pairs {
-    fn of(rated: &[(&Group, f64)]) -> Self {
+    fn of(rated: &[(&RunGroup, f64)]) -> Self {
         let mut pairs = Self { all: 0, near: 0, closest: None };
         for (other, (later, fast)) in rated.iter().enumerate() {
             for (one, (earlier, slow)) in rated[..other].iter().enumerate() {
@@ -161,28 +161,31 @@ impl Pairs {
 }
 
 /// All repeats of one label ran before the repeats of the next.
-pub fn in_a_row(of: &Sight<'_>) -> Vec<(Grade, Case)> {
-    let repeated: Vec<&Group> = of.groups.iter().filter(|group| group.rates.len() > 1).collect();
-    let in_a_row = |group: &&Group| group.runs.windows(2).all(|pair| pair[1] == pair[0] + 1);
+pub fn in_a_row(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
+    let repeated: Vec<&RunGroup> = of.groups.iter().filter(|group| group.rates.len() > 1).collect();
+    let in_a_row = |group: &&RunGroup| group.runs.windows(2).all(|pair| pair[1] == pair[0] + 1);
     if repeated.len() < 2 || !repeated.iter().all(in_a_row) {
         return Vec::new();
     }
     let words = "as they stand here, all runs of one label come before those of the next";
     let labels = repeated.len();
     let evidence = Evidence::new(words, [("labels", Quantity::count(labels as u64))]);
-    vec![(Grade::Warning, Case { label: format!("{labels} labels"), runs: runs_of(repeated), evidence })]
+    vec![(
+        Grade::Warning,
+        FindingCase { label: format!("{labels} labels"), runs: runs_of(repeated), evidence },
+    )]
 }
 
 /// Labels of a proxy that are so much slower than the origin's label that a connection per request is likely.
-pub fn connection_per_request(of: &Sight<'_>) -> Vec<(Grade, Case)> {
+pub fn connection_per_request(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
     let origin = of.groups.iter().find(|group| words::is_origin(&group.label) && group.rate().is_some());
-    let Some(direct) = origin.and_then(Group::rate) else { return Vec::new() };
+    let Some(direct) = origin.and_then(RunGroup::rate) else { return Vec::new() };
     let slow = of.groups.iter().filter(|group| words::is_proxied(&group.label)).filter_map(|group| {
         let proxied = group.rate().filter(|rate| direct / rate >= PROXIED_FACTOR)?;
         let evidence = evidence!("{}, the service alone {}: a factor of {factor}, {added_us} more for each request",
             Quantity::per_s(proxied), Quantity::per_s(direct);
             factor = Quantity::number(direct / proxied), added_us = Quantity::us((1.0 / proxied - 1.0 / direct) * 1e6));
-        Some((Grade::Warning, Case { label: group.label.clone(), runs: group.runs.clone(), evidence }))
+        Some((Grade::Warning, FindingCase { label: group.label.clone(), runs: group.runs.clone(), evidence }))
     });
     slow.collect()
 }

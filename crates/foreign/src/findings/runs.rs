@@ -5,9 +5,9 @@
 use model::quantity::{count, decimal, many, rate};
 use model::{Evidence, Grade, Quantity, evidence};
 
-use super::{Seen, graded, share};
-use crate::run::{KEPT_UP, Run, parts};
-use crate::tools::{Divides, Pace, RateOf};
+use super::{RunFinding, graded, share};
+use crate::run::{KEPT_UP, ToolRun, parts};
+use crate::tools::{Divides, RateOf, ToolPace};
 
 /// A runtime compiles and caches fill during the first seconds. Proofload's own warm-ups take 2 to 6 s.
 const SECONDS_MIN: f64 = 10.0;
@@ -17,18 +17,18 @@ const REQUESTS_PER_CONNECTION_MIN: f64 = 5.0;
 const CONTRADICTION: f64 = 0.1;
 
 /// The number of requests after `before`, if known.
-fn requests(before: &str, run: &Run) -> String {
+fn requests(before: &str, run: &ToolRun) -> String {
     run.requests.map(|requests| format!("{before}{}", many(requests, "request"))).unwrap_or_default()
 }
 
 /// The tool aborted early.
-pub fn gave_up(run: &Run) -> Option<Seen> {
+pub fn gave_up(run: &ToolRun) -> Option<RunFinding> {
     let words = format!("{}{}", run.abort.as_ref()?, requests(" after ", run));
     Some((Grade::Invalid, Evidence::new(words, [("requests", Quantity::count(run.requests.unwrap_or(0)))])))
 }
 
 /// Fewer requests than connections.
-pub fn start_up(run: &Run) -> Option<Seen> {
+pub fn start_up(run: &ToolRun) -> Option<RunFinding> {
     let (all, connections) =
         (run.requests?, run.connections_opened().filter(|connections| *connections > 0)?);
     let each = all as f64 / connections as f64;
@@ -42,7 +42,7 @@ pub fn start_up(run: &Run) -> Option<Seen> {
 }
 
 /// Too short to be past the start.
-pub fn short(run: &Run) -> Option<Seen> {
+pub fn short(run: &ToolRun) -> Option<RunFinding> {
     let length = run.seconds().filter(|length| *length < SECONDS_MIN * 0.98 && run.abort.is_none())?;
     let words = format!("{}{}", Quantity::seconds(length), requests(", ", run));
     Some((Grade::Warning, Evidence::new(words, [("duration_s", Quantity::number(length))])))
@@ -50,7 +50,7 @@ pub fn short(run: &Run) -> Option<Seen> {
 
 /// wrk opens the same number of connections on each thread, hey sends the same number of requests on each
 /// connection.
-pub fn uneven(run: &Run) -> Option<Seen> {
+pub fn uneven(run: &ToolRun) -> Option<RunFinding> {
     let load = &run.load;
     let (all, into, did, noun) = match run.tool.row().divides {
         Divides::ConnectionsByThreads => (load.connections, load.threads, "opened", "threads"),
@@ -66,7 +66,7 @@ pub fn uneven(run: &Run) -> Option<Seen> {
 }
 
 /// ab opens a connection per request, unless keep-alive is requested and the service supports it.
-pub fn new_connections(run: &Run) -> Option<Seen> {
+pub fn new_connections(run: &ToolRun) -> Option<RunFinding> {
     let all = run.requests.filter(|requests| *requests > 0)?;
     let whole = !run.truncated && run.abort.is_none();
     let (words, kept) = match (run.tool.row().http_1_0, run.keep_alive_requests) {
@@ -83,12 +83,12 @@ pub fn new_connections(run: &Run) -> Option<Seen> {
 }
 
 /// ab's protocol.
-pub fn http_1_0(run: &Run) -> Option<Seen> {
+pub fn http_1_0(run: &ToolRun) -> Option<RunFinding> {
     run.tool.row().http_1_0.then(|| (Grade::Note, Evidence::default()))
 }
 
 /// Requests, seconds and rate that contradict each other.
-pub fn contradicting(run: &Run) -> Option<Seen> {
+pub fn contradicting(run: &ToolRun) -> Option<RunFinding> {
     let of_all = matches!(run.tool.row().rate_of, RateOf::Requests | RateOf::Responses);
     let exact = !run.rounded && of_all && run.abort.is_none();
     let (all, length) = (run.requests.filter(|_| exact)?, run.duration_s.filter(|length| *length > 0.0)?);
@@ -106,13 +106,13 @@ pub fn contradicting(run: &Run) -> Option<Seen> {
 }
 
 /// Truncated output.
-pub fn cut_off(run: &Run) -> Option<Seen> {
+pub fn cut_off(run: &ToolRun) -> Option<RunFinding> {
     let what = if run.has_figures() { "ends too early" } else { "no figures" };
     (run.truncated && run.abort.is_none()).then(|| (Grade::Warning, what.into()))
 }
 
 /// Client and service on one machine.
-pub fn same_machine(run: &Run) -> Option<Seen> {
+pub fn same_machine(run: &ToolRun) -> Option<RunFinding> {
     let (host, _) = parts(run.url.as_deref()?);
     let local = ["127.", "localhost", "[::1]", "0.0.0.0"].iter().any(|start| host.starts_with(start));
     // The port is irrelevant here, and a bracket belongs to an IPv6 address.
@@ -121,7 +121,7 @@ pub fn same_machine(run: &Run) -> Option<Seen> {
 }
 
 /// Error responses counted as requests, and requests without a response if the tool counts these too.
-pub fn statuses(run: &Run) -> Option<Seen> {
+pub fn statuses(run: &ToolRun) -> Option<RunFinding> {
     let (of, counts_all) = (&run.failures, run.tool.row().rate_of == RateOf::Requests);
     let bad = if counts_all { of.total() } else { of.status? };
     if bad == 0 {
@@ -140,7 +140,7 @@ pub fn statuses(run: &Run) -> Option<Seen> {
 }
 
 /// Connections that failed.
-pub fn connections(run: &Run) -> Option<Seen> {
+pub fn connections(run: &ToolRun) -> Option<RunFinding> {
     let all = run.failures.socket();
     let of = &run.failures;
     let kinds = [(of.connect, "connect"), (of.read, "read"), (of.write, "write"), (of.other, "other")];
@@ -157,7 +157,7 @@ pub fn connections(run: &Run) -> Option<Seen> {
 }
 
 /// ab's failures that are none.
-pub fn lengths(run: &Run) -> Option<Seen> {
+pub fn lengths(run: &ToolRun) -> Option<RunFinding> {
     let other = run.failures.length.filter(|other| *other > 0)?;
     let seen = run.requests.map(|requests| format!("{} of {}", count(other), many(requests, "response")));
     let seen = seen.unwrap_or_else(|| many(other, "response"));
@@ -175,7 +175,7 @@ const LITTLE_WITHIN: f64 = 0.1;
 
 /// Timeouts, the requests that include them, and their share. Some tools count a request that timed out,
 /// others do not.
-fn timeouts_of(run: &Run) -> (u64, u64, f64) {
+fn timeouts_of(run: &ToolRun) -> (u64, u64, f64) {
     let timeouts = run.failures.timeouts.unwrap_or(0);
     let requests = run.requests.unwrap_or(0);
     let all = match run.tool.row().counts_timeouts {
@@ -190,7 +190,7 @@ fn timed_out(words: String, timeouts: u64, share: f64) -> Evidence {
 }
 
 /// Every request timed out, or the latencies are zeros.
-pub fn never_measured(run: &Run) -> Option<Seen> {
+pub fn never_measured(run: &ToolRun) -> Option<RunFinding> {
     let (timeouts, requests, share) = timeouts_of(run);
     let (all, zeros) = (timeouts > 0 && share >= ALL, run.latency.unmeasured && requests > 0);
     let what = match timeouts {
@@ -203,7 +203,7 @@ pub fn never_measured(run: &Run) -> Option<Seen> {
 }
 
 /// Some requests timed out, and are missing in the latencies.
-pub fn timeouts(run: &Run) -> Option<Seen> {
+pub fn timeouts(run: &ToolRun) -> Option<RunFinding> {
     let (timeouts, requests, share) = timeouts_of(run);
     if timeouts == 0 || share >= ALL || run.latency.unmeasured {
         return None;
@@ -219,7 +219,7 @@ pub fn timeouts(run: &Run) -> Option<Seen> {
 }
 
 /// The wait of each request if all connections always have one in flight (Little's law), if that is long.
-fn wait(run: &Run) -> String {
+fn wait(run: &ToolRun) -> String {
     let closed = run.is_closed_loop();
     match (run.connections_opened(), run.rate()) {
         (Some(connections), Some(rate)) if closed && connections as f64 / rate >= 1.0 => {
@@ -231,13 +231,13 @@ fn wait(run: &Run) -> String {
 }
 
 /// The handling of requests that exceed the tool's limit.
-pub fn why(run: &Run) -> &'static str {
+pub fn why(run: &ToolRun) -> &'static str {
     let usual = "What took longer than the tool's limit is in no percentile, so these look better than what users saw.";
     run.tool.row().late_responses.unwrap_or(usual)
 }
 
 /// Open loop: the tool could not keep the rate.
-pub fn fell_behind(run: &Run) -> Option<Seen> {
+pub fn fell_behind(run: &ToolRun) -> Option<RunFinding> {
     if let Some(unsent) = run.unsent {
         let sent = run.requests.unwrap_or(0);
         let seen = evidence!("{unsent_requests} were not sent, beside {}", many(sent, "request");
@@ -245,7 +245,7 @@ pub fn fell_behind(run: &Run) -> Option<Seen> {
         return (share(unsent, sent.saturating_add(unsent)) > 1.0 - KEPT_UP)
             .then_some((Grade::Invalid, seen));
     }
-    let told = run.tool.row().pace == Pace::Responses;
+    let told = run.tool.row().pace == ToolPace::Responses;
     let (asked, rate) = (run.load.rate_per_s.filter(|_| told)?, run.rate()?);
     let seen = evidence!("{asked_per_s} requested, {done_per_s} done";
         asked_per_s = Quantity::per_s(asked), done_per_s = Quantity::per_s(rate));
@@ -253,7 +253,7 @@ pub fn fell_behind(run: &Run) -> Option<Seen> {
 }
 
 /// Too few requests for the highest quantile shown.
-pub fn tail(run: &Run) -> Option<Seen> {
+pub fn tail(run: &ToolRun) -> Option<RunFinding> {
     let all = run.responses().filter(|responses| *responses > 0 && !run.latency.unmeasured)?;
     let told = |percent: f64| percent < 100.0 && !(run.json && percent > JSON_PERCENT_MAX);
     let shown = run.latency.quantiles.iter().map(|one| one.percent).filter(|percent| told(*percent));
@@ -270,7 +270,7 @@ pub fn tail(run: &Run) -> Option<Seen> {
 }
 
 /// Closed loop: the mean latency is just connections / throughput.
-pub fn little(run: &Run) -> Option<Seen> {
+pub fn little(run: &ToolRun) -> Option<RunFinding> {
     if !run.is_closed_loop() {
         return None;
     }

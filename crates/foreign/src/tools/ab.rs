@@ -5,13 +5,15 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::quantity::{count, many};
 
-use super::{Beginning, Meaning, Row, Tool, between, percent, starts, usual};
-use crate::compatibility::{Given, Grammar, Refusal, Translation, When, getopt, has_header, period, whole};
-use crate::draft::{Draft, Part, Taken, keep};
+use super::{Beginning, Meaning, Tool, ToolRow, between, percent, starts, usual};
+use crate::compatibility::{
+    DifferenceCondition, Given, Grammar, ToolRefusal, Translation, getopt, has_header, period, whole,
+};
+use crate::draft::{LineTaken, Part, RunDraft, keep};
 use crate::number::{self, Lone};
 
 /// ab's output and command lines.
-pub static AB: Row = Row {
+pub static AB: ToolRow = ToolRow {
     flags: &[
         (&["c"], Meaning::Connections),
         (&["n"], Meaning::Requests),
@@ -40,22 +42,22 @@ fn begins(text: &str) -> Option<Beginning> {
     }
 }
 
-fn take(text: &str, draft: &mut Draft) -> Taken {
+fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if is_abort(text, draft) {
-        return Taken::Ours;
+        return LineTaken::Ours;
     }
     if draft.part == Part::Quantiles && quantile(text, draft) {
-        return Taken::Ours;
+        return LineTaken::Ours;
     }
     if draft.run.requests_per_s.is_some() && starts(text, BEFORE_RATE) {
-        return Taken::Again;
+        return LineTaken::Again;
     }
     let Some((name, value)) = text.split_once(':') else { return plain(text) };
     let value = value.trim();
     let first = value.split_whitespace().next().unwrap_or_default();
     let run = &mut draft.run;
     match name.trim() {
-        "Server Software" if run.requests.is_some() => return Taken::Again,
+        "Server Software" if run.requests.is_some() => return LineTaken::Again,
         "Server Software" | "Document Length" | "HTML transferred" | "Transfer rate" => {}
         "Server Hostname" => run.url = Some(format!("http://{first}")),
         "Server Port" if matches!(first, "80" | "443") || number::whole(first).is_none() => {}
@@ -78,20 +80,20 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         _ if text.starts_with("(Connect:") => causes(text, draft),
         _ => return plain(text),
     }
-    Taken::Ours
+    LineTaken::Ours
 }
 
 /// Lines without a parsed figure.
-fn plain(text: &str) -> Taken {
+fn plain(text: &str) -> LineTaken {
     let known = "This is ApacheBench|Copyright |Licensed to The Apache|Benchmarking |Completed |Finished |Connection Times (ms)|\
                  min mean|min  mean|Percentage of the requests served|..done";
     let progress = text.split_whitespace().all(|word| word.trim_end_matches('%').parse::<u64>().is_ok());
     let ours = starts(text, known) || text.ends_with("(across all concurrent requests)");
-    if ours || (progress && !text.is_empty()) { Taken::Ours } else { Taken::Foreign }
+    if ours || (progress && !text.is_empty()) { LineTaken::Ours } else { LineTaken::Foreign }
 }
 
 /// `Time per request: 1610.3 [ms] (mean)`. The second such line divides by the connections.
-fn time(value: &str, first: &str, draft: &mut Draft) {
+fn time(value: &str, first: &str, draft: &mut RunDraft) {
     if value.ends_with("(mean)") {
         let us = number::decimal(first).map(|ms| ms * 1e3);
         keep(&mut draft.run.latency.mean_us, us);
@@ -101,7 +103,7 @@ fn time(value: &str, first: &str, draft: &mut Draft) {
 }
 
 /// `Total:  1 2 0.5 2 9` is min, mean, sd, median, max in milliseconds.
-fn moments(value: &str, draft: &mut Draft) {
+fn moments(value: &str, draft: &mut RunDraft) {
     let ms: Vec<Option<f64>> = value.split_whitespace().map(number::decimal).collect();
     if let [_, _, sd, _, max] = ms[..] {
         draft.run.latency.sd_us = sd.map(|ms| ms * 1e3);
@@ -111,7 +113,7 @@ fn moments(value: &str, draft: &mut Draft) {
 }
 
 /// `  99%    298`, in milliseconds.
-fn quantile(text: &str, draft: &mut Draft) -> bool {
+fn quantile(text: &str, draft: &mut RunDraft) -> bool {
     let mut words = text.split_whitespace();
     let (Some(share), Some(ms)) = (words.next(), words.next()) else { return false };
     let Some(percent) = percent(share) else { return false };
@@ -120,7 +122,7 @@ fn quantile(text: &str, draft: &mut Draft) -> bool {
 }
 
 /// `(Connect: 0, Receive: 0, Length: 12, Exceptions: 0)` divides the failed requests.
-fn causes(text: &str, draft: &mut Draft) {
+fn causes(text: &str, draft: &mut RunDraft) {
     let failures = &mut draft.run.failures;
     for (name, count) in text.trim_matches(['(', ')']).split(',').filter_map(|part| part.split_once(':')) {
         let count = number::whole(count.trim());
@@ -135,7 +137,7 @@ fn causes(text: &str, draft: &mut Draft) {
 }
 
 /// `apr_socket_recv: Connection reset by peer (104)`, then `Total of 12 requests completed`.
-fn is_abort(text: &str, draft: &mut Draft) -> bool {
+fn is_abort(text: &str, draft: &mut RunDraft) -> bool {
     if text.starts_with("apr_") || text.starts_with("Test aborted") {
         let kept: String = text.chars().take(120).collect();
         draft.run.abort.get_or_insert(kept);
@@ -163,7 +165,7 @@ const GRAMMAR: Grammar = Grammar {
 const REQUESTS_OF_TIME_LIMIT: u64 = 50_000;
 
 /// A checked command line.
-struct Asked<'a> {
+struct AbCommand<'a> {
     given: &'a Given,
     requests: u64,
     concurrency: u64,
@@ -174,10 +176,10 @@ struct Asked<'a> {
 }
 
 /// Translates a command line of ab.
-fn translate(arguments: &[String]) -> Result<Translation, Refusal> {
-    let refused = |problem: String, hint: String| Err(Refusal::new(Tool::Ab, problem).hint(hint));
+fn translate(arguments: &[String]) -> Result<Translation, ToolRefusal> {
+    let refused = |problem: String, hint: String| Err(ToolRefusal::new(Tool::Ab, problem).hint(hint));
     let given =
-        getopt(&GRAMMAR, arguments).map_err(|problem| Refusal::new(Tool::Ab, problem).hint(OPTIONS))?;
+        getopt(&GRAMMAR, arguments).map_err(|problem| ToolRefusal::new(Tool::Ab, problem).hint(OPTIONS))?;
     match given.plain.as_slice() {
         [_] => {}
         [] => return refused("there is no URL".into(), format!("for example ab {EXAMPLE}")),
@@ -186,12 +188,18 @@ fn translate(arguments: &[String]) -> Result<Translation, Refusal> {
             return refused(problem, "ab takes its options before the URL, and one URL".into());
         }
     }
-    let mut asked =
-        Asked { given: &given, requests: 1, concurrency: 1, time_limit_s: 0, timeout_s: 30, method: None };
+    let mut asked = AbCommand {
+        given: &given,
+        requests: 1,
+        concurrency: 1,
+        time_limit_s: 0,
+        timeout_s: 30,
+        method: None,
+    };
     for (key, value) in &given.options {
         asked.option(*key, value)?;
     }
-    let Asked { requests, concurrency, .. } = asked;
+    let AbCommand { requests, concurrency, .. } = asked;
     if concurrency > requests {
         let problem = format!("-c {concurrency} is more than {} in all (-n)", many(requests, "request"));
         return refused(problem, "without -n or -t it is one request; ab refuses this too".into());
@@ -202,8 +210,8 @@ fn translate(arguments: &[String]) -> Result<Translation, Refusal> {
     Ok(translation)
 }
 
-impl Asked<'_> {
-    fn option(&mut self, key: char, value: &str) -> Result<(), Refusal> {
+impl AbCommand<'_> {
+    fn option(&mut self, key: char, value: &str) -> Result<(), ToolRefusal> {
         match key {
             'n' => self.requests = number_of(key, value, 1)?,
             'c' => self.concurrency = number_of(key, value, 1)?,
@@ -222,10 +230,10 @@ impl Asked<'_> {
     }
 
     /// -i, -p and -u set the method, so no other option may have set it before. -m may come later.
-    fn only_method(&mut self, key: char, method: &str) -> Result<(), Refusal> {
+    fn only_method(&mut self, key: char, method: &str) -> Result<(), ToolRefusal> {
         let Some(other) = self.method.replace(method.to_owned()) else { return Ok(()) };
         let problem = format!("-{key} makes it a {method}, but it is a {other} already");
-        Err(Refusal::new(Tool::Ab, problem).hint("ab takes one of -i, -p and -u, and -m only after it"))
+        Err(ToolRefusal::new(Tool::Ab, problem).hint("ab takes one of -i, -p and -u, and -m only after it"))
     }
 
     fn write(&self, translation: &mut Translation) {
@@ -275,36 +283,36 @@ impl Asked<'_> {
         translation.flag(url);
     }
 
-    fn differences(&self) -> [(bool, When, String); 11] {
+    fn differences(&self) -> [(bool, DifferenceCondition, String); 11] {
         let given = self.given;
         let names_itself = !has_header(given.values('H'), "user-agent");
         let agent = if names_itself { ", and its User-Agent is ApacheBench" } else { "" };
         [
-            (self.time_limit_s > 0, When::AnsweredOver(self.requests), format!(
+            (self.time_limit_s > 0, DifferenceCondition::AnsweredOver(self.requests), format!(
                 "ab would have stopped after {} requests, before -t was over.", count(self.requests)
             )),
-            (true, When::Always, format!(
+            (true, DifferenceCondition::Always, format!(
                 "Requests are HTTP/1.1. ab's are HTTP/1.0{agent}: a service may answer those otherwise, without chunks, or \
                  closing the connection."
             )),
-            (given.values('C').count() > 1, When::Always, "All cookies are sent. ab sends the last -C only.".into()),
-            (!given.has("l"), When::Always,
+            (given.values('C').count() > 1, DifferenceCondition::Always, "All cookies are sent. ab sends the last -C only.".into()),
+            (!given.has("l"), DifferenceCondition::Always,
                 "ab counts a response whose length is not the first one's as failed (Length). Here lengths are not compared, as \
                  with its -l.".into()),
-            (true, When::NotGood,
+            (true, DifferenceCondition::NotGood,
                 "ab counts every response in Requests per second, whatever its status. Throughput here is successful responses.".into()),
-            (true, When::TimedOut, format!(
+            (true, DifferenceCondition::TimedOut, format!(
                 "ab ends the whole run once nothing at all has come for {}. Here each request has that time to itself.",
                 period(self.timeout_s)
             )),
-            (!given.has("r"), When::Lost,
+            (!given.has("r"), DifferenceCondition::Lost,
                 "Without -r ab ends the whole run when a connection is reset. Here it is counted and opened again.".into()),
-            (true, When::Always,
+            (true, DifferenceCondition::Always,
                 "ab's Time per request is computed from its throughput. The latencies here were measured, one by one.".into()),
-            (true, When::Always, "Transfer is in units of 1000 bytes. ab's Kbytes are of 1024.".into()),
-            (given.has("wxyz"), When::Always,
+            (true, DifferenceCondition::Always, "Transfer is in units of 1000 bytes. ab's Kbytes are of 1024.".into()),
+            (given.has("wxyz"), DifferenceCondition::Always,
                 "-w, -x, -y and -z do nothing: there is no HTML. --json, given before the --, prints everything.".into()),
-            (given.has("v"), When::Always, "-v does nothing: responses are not printed. curl -v shows one.".into()),
+            (given.has("v"), DifferenceCondition::Always, "-v does nothing: responses are not printed. curl -v shows one.".into()),
         ]
     }
 }
@@ -312,7 +320,7 @@ impl Asked<'_> {
 const OPTIONS: &str = "ab -h lists its options; flags of proofload go before the --";
 
 /// The reason an option of ab is not supported, with a hint.
-fn refusal(key: char, value: &str) -> Refusal {
+fn refusal(key: char, value: &str) -> ToolRefusal {
     let (problem, hint) = match key {
         'X' | 'P' => (
             "there is no going through a proxy",
@@ -333,12 +341,12 @@ fn refusal(key: char, value: &str) -> Refusal {
     // User and password of a proxy are not repeated in a message.
     let value = if key == 'P' { "" } else { value };
     let space = if value.is_empty() { "" } else { " " };
-    Refusal::new(Tool::Ab, format!("-{key}{space}{value}: {problem}")).hint(hint)
+    ToolRefusal::new(Tool::Ab, format!("-{key}{space}{value}: {problem}")).hint(hint)
 }
 
 /// ab reads `10k` as 10, and an invalid number as 0.
-fn number_of(key: char, value: &str, least: u64) -> Result<u64, Refusal> {
+fn number_of(key: char, value: &str, least: u64) -> Result<u64, ToolRefusal> {
     let read = whole(value).filter(|&number| number >= least);
-    let refused = || Refusal::new(Tool::Ab, format!("-{key} {value:?} is no whole number from {least}"));
+    let refused = || ToolRefusal::new(Tool::Ab, format!("-{key} {value:?} is no whole number from {least}"));
     read.ok_or_else(|| refused().hint("ab knows no units: it would take 10k for 10, and 10s for 10 seconds"))
 }

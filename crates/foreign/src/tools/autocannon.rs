@@ -4,15 +4,15 @@
 use serde_json::Value;
 
 use super::{
-    Beginning, Meaning, RateOf, Row, Tool, at, between, count_at, ended, is_start, is_total, take_total,
+    Beginning, Meaning, RateOf, Tool, ToolRow, at, between, count_at, ended, is_start, is_total, take_total,
     usual,
 };
-use crate::draft::{Draft, Taken, keep};
+use crate::draft::{LineTaken, RunDraft, keep};
 use crate::number::{self, Lone};
-use crate::run::Run;
+use crate::run::ToolRun;
 
 /// autocannon's output and flags.
-pub static AUTOCANNON: Row = Row {
+pub static AUTOCANNON: ToolRow = ToolRow {
     flags: &[
         (&["c", "connections"], Meaning::Connections),
         (&["d", "duration"], Meaning::Duration),
@@ -51,7 +51,7 @@ fn is_table(text: &str) -> bool {
 }
 
 /// Both begin with `Running 10s test @ …`. The line after it distinguishes them.
-pub fn instead_of_wrk(text: &str, draft: &mut Draft) -> Option<Taken> {
+pub fn instead_of_wrk(text: &str, draft: &mut RunDraft) -> Option<LineTaken> {
     if draft.run.load.threads.is_some() || draft.run.has_figures() {
         return None;
     }
@@ -63,9 +63,9 @@ pub fn instead_of_wrk(text: &str, draft: &mut Draft) -> Option<Taken> {
     Some(take(text, draft))
 }
 
-fn take(text: &str, draft: &mut Draft) -> Taken {
+fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if is_frame(text) || is_start(text, draft) || is_load(text, draft) {
-        return Taken::Ours;
+        return LineTaken::Ours;
     }
     if text.contains('│') {
         return row(&cells(text), draft);
@@ -77,7 +77,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     let failures = &mut draft.run.failures;
     match words.as_slice() {
         // These counts are exact, and printed only if there are failures.
-        [_, "2xx", "responses,", ..] if draft.run.duration_s.is_some() => return Taken::Again,
+        [_, "2xx", "responses,", ..] if draft.run.duration_s.is_some() => return LineTaken::Again,
         [good, "2xx", "responses,", bad, "non", "2xx", "responses"] => {
             failures.status = number::whole(bad);
             let both = number::whole(good).zip(failures.status).map(|(good, bad)| good.saturating_add(bad));
@@ -90,12 +90,12 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
             failures.other = count(errors).map(|all| all.saturating_sub(timeouts.unwrap_or(0)));
         }
         ["#", "of", "samples:", ..] | ["Req/Bytes", ..] => {}
-        _ => return Taken::Foreign,
+        _ => return LineTaken::Foreign,
     }
-    Taken::Ours
+    LineTaken::Ours
 }
 
-fn is_load(text: &str, draft: &mut Draft) -> bool {
+fn is_load(text: &str, draft: &mut RunDraft) -> bool {
     let Some((count, rest)) = text.split_once(' ') else { return false };
     let Some(count) = number::whole(count) else { return false };
     if rest.starts_with("connection") {
@@ -118,8 +118,8 @@ fn cells(text: &str) -> Vec<&str> {
 }
 
 /// Reads cells by the names of their columns, because versions have different ones.
-fn row(cells: &[&str], draft: &mut Draft) -> Taken {
-    let Some((name, values)) = cells.split_first() else { return Taken::Foreign };
+fn row(cells: &[&str], draft: &mut RunDraft) -> LineTaken {
+    let Some((name, values)) = cells.split_first() else { return LineTaken::Foreign };
     match *name {
         "Stat" => draft.columns = values.iter().map(|cell| (*cell).to_owned()).collect(),
         "Latency" => {
@@ -140,24 +140,27 @@ fn row(cells: &[&str], draft: &mut Draft) -> Taken {
         }
         _ => {}
     }
-    Taken::Ours
+    LineTaken::Ours
 }
 
-fn total(text: &str, draft: &mut Draft) -> Taken {
+fn total(text: &str, draft: &mut RunDraft) -> LineTaken {
     let exact = draft.run.requests.is_some() && draft.run.duration_s.is_none();
-    let taken =
-        if exact { Taken::Ours } else { draft.requests(text.split_whitespace().next().unwrap_or_default()) };
-    if taken == Taken::Ours {
+    let taken = if exact {
+        LineTaken::Ours
+    } else {
+        draft.requests(text.split_whitespace().next().unwrap_or_default())
+    };
+    if taken == LineTaken::Ours {
         take_total(text, draft, Lone::Decimal, 1000.0);
         draft.whole = true;
     }
     taken
 }
 
-fn from_json(value: &Value) -> Option<Run> {
+fn from_json(value: &Value) -> Option<ToolRun> {
     at(value, &["latency", "p97_5"]).or_else(|| at(value, &["latency", "average"]))?;
     at(value, &["requests", "average"])?;
-    let mut draft = Draft::new(Tool::Autocannon);
+    let mut draft = RunDraft::new(Tool::Autocannon);
     let run = &mut draft.run;
     run.url = value.get("url").and_then(Value::as_str).map(str::to_owned);
     run.load.connections = count_at(value, &["connections"]);

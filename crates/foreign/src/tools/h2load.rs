@@ -1,13 +1,13 @@
 //! h2load, of nghttp2. It prints minimum, maximum, mean and deviation of times. Later versions also print
 //! median, p95 and p99.
 
-use super::{Beginning, Meaning, Row, Tool, between, named_counts, starts, usual};
-use crate::draft::{Draft, Taken, add, keep};
+use super::{Beginning, Meaning, Tool, ToolRow, between, named_counts, starts, usual};
+use crate::draft::{LineTaken, RunDraft, add, keep};
 use crate::number::{self, Lone};
-use crate::run::Run;
+use crate::run::ToolRun;
 
 /// h2load's output and flags.
-pub static H2LOAD: Row = Row {
+pub static H2LOAD: ToolRow = ToolRow {
     flags: &[
         (&["c", "clients"], Meaning::Connections),
         (&["n", "requests"], Meaning::Requests),
@@ -28,7 +28,7 @@ fn begins(text: &str) -> Option<Beginning> {
     }
 }
 
-fn take(text: &str, draft: &mut Draft) -> Taken {
+fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if let Some(rest) = text.strip_prefix("finished in ") {
         return finished(rest, draft);
     }
@@ -58,30 +58,30 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         "req/s" => draft.whole = true,
         _ => return plain(text, draft),
     }
-    Taken::Ours
+    LineTaken::Ours
 }
 
-fn plain(text: &str, draft: &mut Draft) -> Taken {
+fn plain(text: &str, draft: &mut RunDraft) -> LineTaken {
     // `spawning thread #0: 16 total client(s). 1000 total requests`, one line per thread.
     if text.starts_with("spawning thread") {
         add(&mut draft.run.load.threads, 1);
         if let Some(clients) = between(text, ": ", " total client(s)").and_then(number::whole) {
             add(&mut draft.run.load.connections, clients);
         }
-        return Taken::Ours;
+        return LineTaken::Ours;
     }
     let known = "starting benchmark|Warm-up |Main benchmark|Stopped all clients|min max mean|min  |Stopping all|time for connect:|time to 1st byte:|progress:|\
                  TLS Protocol:|Cipher:|Server Temp Key:|UDP datagram:|Process Request Failure:|\
                  client could not connect";
-    if starts(text, known) { Taken::Ours } else { Taken::Foreign }
+    if starts(text, known) { LineTaken::Ours } else { LineTaken::Foreign }
 }
 
 /// `finished in 1.00s, 1234.50 req/s, 5.00MB/s`
-fn finished(rest: &str, draft: &mut Draft) -> Taken {
+fn finished(rest: &str, draft: &mut RunDraft) -> LineTaken {
     let mut parts = rest.split(", ");
     let seconds = parts.next().and_then(number::seconds);
     let taken = keep(&mut draft.run.duration_s, seconds);
-    if taken == Taken::Ours
+    if taken == LineTaken::Ours
         && let Some(rate) = parts.next().and_then(|part| part.strip_suffix(" req/s"))
     {
         return draft.rate(rate, Lone::Decimal);
@@ -90,7 +90,7 @@ fn finished(rest: &str, draft: &mut Draft) -> Taken {
 }
 
 /// `100 total, 100 started, 96 done, 90 succeeded, 10 failed, 8 errored, 3 timeout`
-fn requests(value: &str, draft: &mut Draft) {
+fn requests(value: &str, draft: &mut RunDraft) {
     let count = |wanted: &str| named_counts(value, true).find(|(name, _)| *name == wanted)?.1;
     let (errored, timeouts) = (count("errored"), count("timeout"));
     // Failed are statuses and errors together. Errors are streams that were reset, which are included in
@@ -98,7 +98,7 @@ fn requests(value: &str, draft: &mut Draft) {
     // latter.
     let bad = count("failed").zip(errored).map(|(failed, errored)| failed.saturating_sub(errored));
     let responses = count("succeeded").zip(bad).map(|(good, bad)| good.saturating_add(bad));
-    let Run { requests, failures, .. } = &mut draft.run;
+    let ToolRun { requests, failures, .. } = &mut draft.run;
     *requests = responses.or(count("done"));
     failures.status = bad;
     failures.timeouts = timeouts;

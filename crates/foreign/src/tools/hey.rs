@@ -4,13 +4,13 @@
 
 use serde_json::Value;
 
-use super::{Beginning, Divides, Meaning, RateOf, Row, Tool, at, counts_at, ended, percent, usual};
-use crate::draft::{Draft, Part, Taken, add, keep};
+use super::{Beginning, Divides, Meaning, RateOf, Tool, ToolRow, at, counts_at, ended, percent, usual};
+use crate::draft::{LineTaken, Part, RunDraft, add, keep};
 use crate::number::{self, Lone};
-use crate::run::Run;
+use crate::run::ToolRun;
 
 /// hey's output and flags.
-pub static HEY: Row = Row {
+pub static HEY: ToolRow = ToolRow {
     flags: &[
         (&["c"], Meaning::Connections),
         (&["n"], Meaning::Requests),
@@ -30,7 +30,7 @@ pub static HEY: Row = Row {
 };
 
 /// oha's output and flags. `Summary:` is hey's too, and the line after it distinguishes them.
-pub static OHA: Row = Row {
+pub static OHA: ToolRow = ToolRow {
     flags: &[
         (&["c"], Meaning::Connections),
         (&["n"], Meaning::Requests),
@@ -51,9 +51,9 @@ pub static OHA: Row = Row {
 /// oha's message for requests in flight when `-z` ends, which are no fault of the service.
 const DEADLINE: &str = "aborted due to deadline";
 
-fn take(text: &str, draft: &mut Draft) -> Taken {
+fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     match text {
-        "Summary:" if draft.run.requests_per_s.is_some() => return Taken::Again,
+        "Summary:" if draft.run.requests_per_s.is_some() => return LineTaken::Again,
         "Summary:" => {}
         "Response time distribution:" | "Latency distribution:" => draft.part = Part::Quantiles,
         "Status code distribution:" => draft.part = Part::Statuses,
@@ -62,7 +62,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         _ if draft.part == Part::Summary && !is_listed(text) => return summary(text, draft),
         _ => return listed(text, draft),
     }
-    Taken::Ours
+    LineTaken::Ours
 }
 
 /// Whether a line is recognisable without its title: `99% in 0.0012 secs`, `[200] 1000 responses`.
@@ -70,9 +70,9 @@ fn is_listed(text: &str) -> bool {
     text.contains("% in ") || (text.starts_with('[') && text.ends_with(" responses"))
 }
 
-fn summary(text: &str, draft: &mut Draft) -> Taken {
+fn summary(text: &str, draft: &mut RunDraft) -> LineTaken {
     let Some((name, value)) = text.split_once(':') else {
-        return if text.is_empty() { Taken::Ours } else { Taken::Foreign };
+        return if text.is_empty() { LineTaken::Ours } else { LineTaken::Foreign };
     };
     let value = value.trim();
     let run = &mut draft.run;
@@ -87,9 +87,9 @@ fn summary(text: &str, draft: &mut Draft) -> Taken {
         }
         "Requests/sec" => return draft.rate(value, Lone::Decimal),
         "Total data" => run.bytes = number::bytes(value, 1024.0),
-        _ => return Taken::Foreign,
+        _ => return LineTaken::Foreign,
     }
-    Taken::Ours
+    LineTaken::Ours
 }
 
 /// `1.2345 ms` or `0.0012 secs`.
@@ -100,34 +100,34 @@ fn time_us(value: &str) -> Option<f64> {
 }
 
 /// A line below a title: `50% in 0.0012 secs`, `[200] 1000 responses`, or `[3] what went wrong`.
-fn listed(text: &str, draft: &mut Draft) -> Taken {
+fn listed(text: &str, draft: &mut RunDraft) -> LineTaken {
     match (draft.part, text.strip_prefix('[').and_then(|rest| rest.split_once(']'))) {
         (Part::Quantiles | Part::Summary, None) => {
-            let Some((share, time)) = text.split_once(" in ") else { return Taken::Foreign };
+            let Some((share, time)) = text.split_once(" in ") else { return LineTaken::Foreign };
             draft.quantile(percent(share.trim()), time_us(time));
-            return Taken::Ours;
+            return LineTaken::Ours;
         }
         (Part::Skipped, _) if [" ms", " sec", "[", "|"].iter().any(|mark| text.contains(mark)) => {
-            return Taken::Ours;
+            return LineTaken::Ours;
         }
         (Part::Statuses | Part::Summary, Some((code, rest))) => {
             status(code, rest.split_whitespace().next().and_then(number::whole).unwrap_or(0), draft);
         }
         (Part::Errors, Some((count, cause))) => error(number::whole(count).unwrap_or(0), cause, draft),
-        _ => return Taken::Foreign,
+        _ => return LineTaken::Foreign,
     }
     draft.whole = true;
-    Taken::Ours
+    LineTaken::Ours
 }
 
 /// Responses of a status. Redirects are followed, so a remaining 3xx is an ordinary response.
-fn status(code: &str, responses: u64, draft: &mut Draft) {
+fn status(code: &str, responses: u64, draft: &mut RunDraft) {
     add(&mut draft.run.requests, responses);
     add(&mut draft.run.failures.status, if code.starts_with(['2', '3']) { 0 } else { responses });
 }
 
 /// A failure by its cause, in the words of Go's HTTP client or of oha's.
-fn error(count: u64, cause: &str, draft: &mut Draft) {
+fn error(count: u64, cause: &str, draft: &mut RunDraft) {
     // Also counted in requests/s.
     add(&mut draft.run.requests, count);
     if draft.run.tool == Tool::Oha && cause.contains(DEADLINE) {
@@ -149,10 +149,10 @@ fn error(count: u64, cause: &str, draft: &mut Draft) {
     add(kind, count);
 }
 
-fn from_json(value: &Value) -> Option<Run> {
+fn from_json(value: &Value) -> Option<ToolRun> {
     value.get("statusCodeDistribution")?.as_object()?;
     value.get("summary")?.get("successRate")?;
-    let mut draft = Draft::new(Tool::Oha);
+    let mut draft = RunDraft::new(Tool::Oha);
     for (code, responses) in counts_at(value, "statusCodeDistribution") {
         status(code, responses, &mut draft);
     }

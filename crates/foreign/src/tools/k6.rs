@@ -6,17 +6,17 @@
 
 use serde_json::Value;
 
-use super::{Beginning, Meaning, Pace, Row, Tool, at, ended, starts, usual, whole};
-use crate::draft::{Draft, Part, Taken, keep};
+use super::{Beginning, Meaning, Tool, ToolPace, ToolRow, at, ended, starts, usual, whole};
+use crate::draft::{LineTaken, Part, RunDraft, keep};
 use crate::number;
-use crate::run::Run;
+use crate::run::ToolRun;
 
 /// k6's output and flags.
-pub static K6: Row = Row {
+pub static K6: ToolRow = ToolRow {
     flags: &[(&["u", "vus"], Meaning::Connections), (&["d", "duration"], Meaning::Duration)],
     verbs: &["run"],
     counts_timeouts: true,
-    pace: Pace::Script,
+    pace: ToolPace::Script,
     prints_headings: true,
     json: Some((from_json, &["\"http_req_duration\""])),
     ..usual(Tool::K6, "k6", begins, take)
@@ -48,17 +48,17 @@ fn metric(text: &str) -> Option<(&str, &str)> {
     (word && name.trim_end().ends_with(['.', '…'])).then_some((bare, value.trim()))
 }
 
-fn take(text: &str, draft: &mut Draft) -> Taken {
+fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if starts(text, "█ GROUP:|█ SCENARIO:") {
         draft.part = Part::Skipped;
     } else if text.starts_with(WHOLE) && draft.run.has_figures() {
-        return Taken::Again;
+        return LineTaken::Again;
     } else if text.starts_with(WHOLE) {
         draft.part = Part::Summary;
     }
     let Some((name, value)) = metric(text) else { return other(text, draft) };
     if draft.part == Part::Skipped {
-        return Taken::Ours;
+        return LineTaken::Ours;
     }
     let words: Vec<&str> = value.split_whitespace().collect();
     let first = words.first().copied().unwrap_or_default();
@@ -67,22 +67,22 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         "http_reqs" => {
             // A count wrapped at a blank within it is ignored.
             let Some(rate) = words.get(1).and_then(|word| word.strip_suffix("/s")) else {
-                return Taken::Ours;
+                return LineTaken::Ours;
             };
             let taken = draft.requests(first);
-            if taken == Taken::Ours {
+            if taken == LineTaken::Ours {
                 draft.run.requests_per_s = number::decimal(rate);
                 draft.whole = true;
             }
             return taken;
         }
         // Both come before the rate.
-        "http_req_duration" | "http_req_failed" if run.requests_per_s.is_some() => return Taken::Again,
-        "http_req_duration" if run.latency.mean_us.is_some() => return Taken::Again,
+        "http_req_duration" | "http_req_failed" if run.requests_per_s.is_some() => return LineTaken::Again,
+        "http_req_duration" if run.latency.mean_us.is_some() => return LineTaken::Again,
         "http_req_duration" => durations(&words, draft),
         "http_req_failed" => run.failures.status = failed(&words),
         // Before the rate in some versions, after it in others.
-        "dropped_iterations" if run.unsent.is_some() => return Taken::Again,
+        "dropped_iterations" if run.unsent.is_some() => return LineTaken::Again,
         "dropped_iterations" => run.unsent = number::whole(first),
         "vus_max" => run.load.connections = number::whole(first).or(run.load.connections),
         "data_received" => {
@@ -91,11 +91,11 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         }
         _ => {}
     }
-    Taken::Ours
+    LineTaken::Ours
 }
 
 /// `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`
-fn durations(words: &[&str], draft: &mut Draft) {
+fn durations(words: &[&str], draft: &mut RunDraft) {
     let mut mean = None;
     let mut max = None;
     for (key, value) in words.iter().filter_map(|word| word.split_once('=')) {
@@ -124,29 +124,29 @@ fn failed(words: &[&str]) -> Option<u64> {
 }
 
 /// Lines of the summary and of its progress without a parsed figure.
-fn other(text: &str, draft: &mut Draft) -> Taken {
+fn other(text: &str, draft: &mut RunDraft) -> LineTaken {
     // The following duration includes the graceful stop. The duration of the load is printed below.
     if let Some((before, _)) = text.split_once(" max VUs, ") {
         let count = before.rsplit(' ').next().and_then(number::whole);
         keep(&mut draft.run.load.connections, count);
         draft.several = before.contains(" scenarios, ");
-        return Taken::Ours;
+        return LineTaken::Ours;
     }
     if let Some(script) = text.strip_prefix("script: ") {
         draft.run.near.push_str(script);
-        return Taken::Ours;
+        return LineTaken::Ours;
     }
     if let Some(scenario) = text.strip_prefix("* ") {
         take_scenario(scenario, draft);
-        return Taken::Ours;
+        return LineTaken::Ours;
     }
     let known = "execution:|output:|scenarios:|running (|default |█ |{ |✓ |✗ |↳|HTTP|EXECUTION|NETWORK|CUSTOM|\
                  WARN|INFO";
-    if starts(text, known) { Taken::Ours } else { Taken::Foreign }
+    if starts(text, known) { LineTaken::Ours } else { LineTaken::Foreign }
 }
 
 /// `open: 100.00 iterations/s for 10s (maxVUs: 50)`, `default: 5 looping VUs for 2s (gracefulStop: 30s)`
-fn take_scenario(text: &str, draft: &mut Draft) {
+fn take_scenario(text: &str, draft: &mut RunDraft) {
     let ramp = text.contains(": Up to ");
     if draft.several || ramp {
         let near = &mut draft.run.near;
@@ -162,10 +162,10 @@ fn take_scenario(text: &str, draft: &mut Draft) {
     keep(&mut draft.run.load.duration_s, rest.split_whitespace().next().and_then(number::seconds));
 }
 
-fn from_json(value: &Value) -> Option<Run> {
+fn from_json(value: &Value) -> Option<ToolRun> {
     let metrics = value.get("metrics")?;
     metrics.get("http_reqs")?;
-    let mut draft = Draft::new(Tool::K6);
+    let mut draft = RunDraft::new(Tool::K6);
     // `handleSummary` nests the figures one level deeper than `--summary-export`.
     let figure = |metric: &str, key: &str| {
         at(metrics, &[metric, "values", key]).or_else(|| at(metrics, &[metric, key]))

@@ -2,13 +2,15 @@
 
 use serde_json::Value;
 
-use super::{Beginning, Meaning, Pace, RateOf, Row, Tool, at, count_at, counts_at, ended, starts, usual};
-use crate::draft::{Draft, Taken, keep};
+use super::{
+    Beginning, Meaning, RateOf, Tool, ToolPace, ToolRow, at, count_at, counts_at, ended, starts, usual,
+};
+use crate::draft::{LineTaken, RunDraft, keep};
 use crate::number;
-use crate::run::Run;
+use crate::run::ToolRun;
 
 /// vegeta's output and flags.
-pub static VEGETA: Row = Row {
+pub static VEGETA: ToolRow = ToolRow {
     flags: &[
         (&["rate"], Meaning::Rate),
         (&["duration"], Meaning::Duration),
@@ -23,7 +25,7 @@ pub static VEGETA: Row = Row {
     counts_unpacked_bytes: true,
     counts_timeouts: true,
     rate_of: RateOf::Successes,
-    pace: Pace::Rate,
+    pace: ToolPace::Rate,
     json: Some((from_json, &["\"bytes_in\"", "\"latencies\""])),
     ..usual(Tool::Vegeta, "vegeta", begins, take)
 };
@@ -39,13 +41,13 @@ fn begins(text: &str) -> Option<Beginning> {
 
 /// `Requests      [total, rate, throughput]  1200, 120.00, 65.87`: names in brackets, figures in the same
 /// order.
-fn take(text: &str, draft: &mut Draft) -> Taken {
+fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if text.starts_with("Error Set:") {
         draft.whole = true;
-        return Taken::Ours;
+        return LineTaken::Ours;
     }
-    let Some((title, rest)) = text.split_once('[') else { return Taken::Foreign };
-    let Some((names, values)) = rest.split_once(']') else { return Taken::Foreign };
+    let Some((title, rest)) = text.split_once('[') else { return LineTaken::Foreign };
+    let Some((names, values)) = rest.split_once(']') else { return LineTaken::Foreign };
     let names: Vec<&str> = names.split(',').map(str::trim).collect();
     let values: Vec<&str> = values.split(',').map(str::trim).collect();
     let value =
@@ -53,7 +55,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     match title.trim() {
         "Requests" => {
             let taken = draft.requests(value("total").unwrap_or_default());
-            if taken == Taken::Ours {
+            if taken == LineTaken::Ours {
                 let rate = |name| value(name).and_then(number::decimal);
                 draft.run.load.rate_per_s = rate("rate").filter(|rate| *rate > 0.0);
                 draft.run.requests_per_s = rate("throughput").or_else(|| rate("rate"));
@@ -77,13 +79,13 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
             statuses(pairs.map(|(code, count)| (code, number::whole(count).unwrap_or(0))), draft);
             draft.whole = true;
         }
-        _ => return Taken::Foreign,
+        _ => return LineTaken::Foreign,
     }
-    Taken::Ours
+    LineTaken::Ours
 }
 
 /// Responses by status. 0 stands for requests without one.
-fn statuses<'t>(counts: impl Iterator<Item = (&'t str, u64)>, draft: &mut Draft) {
+fn statuses<'t>(counts: impl Iterator<Item = (&'t str, u64)>, draft: &mut RunDraft) {
     let (mut status, mut other) = (0_u64, 0_u64);
     for (code, count) in counts {
         let into = match code.chars().next() {
@@ -96,9 +98,9 @@ fn statuses<'t>(counts: impl Iterator<Item = (&'t str, u64)>, draft: &mut Draft)
     (draft.run.failures.status, draft.run.failures.other) = (Some(status), Some(other));
 }
 
-fn from_json(value: &Value) -> Option<Run> {
+fn from_json(value: &Value) -> Option<ToolRun> {
     at(value, &["bytes_in", "total"])?;
-    let mut draft = Draft::new(Tool::Vegeta);
+    let mut draft = RunDraft::new(Tool::Vegeta);
     draft.run.requests = count_at(value, &["requests"]);
     draft.run.load.rate_per_s = at(value, &["rate"]).filter(|rate| *rate > 0.0);
     draft.run.requests_per_s = at(value, &["throughput"]).or(draft.run.load.rate_per_s);

@@ -4,27 +4,28 @@
 use model::quantity::many as nouns;
 
 use super::{
-    Beginning, Divides, Meaning, Row, Tool, autocannon, is_start, is_total, named_counts, percent, starts,
-    take_total, usual,
+    Beginning, Divides, Meaning, Tool, ToolRow, autocannon, is_start, is_total, named_counts, percent,
+    starts, take_total, usual,
 };
 use crate::compatibility::{
-    Given, Grammar, Refusal, Translation, When, getopt, has_header, metric, period, seconds,
+    DifferenceCondition, Given, Grammar, ToolRefusal, Translation, getopt, has_header, metric, period,
+    seconds,
 };
-use crate::draft::{Draft, Part, Taken};
+use crate::draft::{LineTaken, Part, RunDraft};
 use crate::number::{self, Lone};
 
 /// wrk's output and command lines.
-pub static WRK: Row =
-    Row { translate: Some((|given| translate(Tool::Wrk, given), EXAMPLE_WRK)), ..wrk(Tool::Wrk, "wrk") };
+pub static WRK: ToolRow =
+    ToolRow { translate: Some((|given| translate(Tool::Wrk, given), EXAMPLE_WRK)), ..wrk(Tool::Wrk, "wrk") };
 /// The same for wrk2.
-pub static WRK2: Row = Row {
+pub static WRK2: ToolRow = ToolRow {
     prints_as: Some(Tool::Wrk),
     translate: Some((|given| translate(Tool::Wrk2, given), EXAMPLE_WRK2)),
     ..wrk(Tool::Wrk2, "wrk2")
 };
 
-const fn wrk(tool: Tool, name: &'static str) -> Row {
-    Row {
+const fn wrk(tool: Tool, name: &'static str) -> ToolRow {
+    ToolRow {
         flags: &[
             (&["c", "connections"], Meaning::Connections),
             (&["t", "threads"], Meaning::Threads),
@@ -60,16 +61,16 @@ fn is_latency(text: &str) -> bool {
     text.strip_prefix("Latency ").is_some_and(figures)
 }
 
-fn take(text: &str, draft: &mut Draft) -> Taken {
+fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if let Some(taken) = autocannon::instead_of_wrk(text, draft) {
         return taken;
     }
     if (text.contains(" test @ ") && is_start(text, draft)) || is_corrected(text, draft) {
-        return Taken::Ours;
+        return LineTaken::Ours;
     }
     // Only the transfer follows the rate. Users may have pasted a few lines each of several runs.
     if draft.run.requests_per_s.is_some() && begins(text).is_some() {
-        return Taken::Again;
+        return LineTaken::Again;
     }
     let words: Vec<&str> = text.split_whitespace().collect();
     match words.as_slice() {
@@ -92,13 +93,13 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
             draft.quantile(percent(share), number::micros(time, Lone::Thousands));
         }
         _ if is_total(text, false) => return total(text, draft),
-        _ => return Taken::Foreign,
+        _ => return LineTaken::Foreign,
     }
-    Taken::Ours
+    LineTaken::Ours
 }
 
 /// The last line. Lines about failures come before it, and only if there are any.
-fn ended(draft: &mut Draft) {
+fn ended(draft: &mut RunDraft) {
     draft.whole = true;
     if draft.run.requests.is_some() {
         draft.run.failures.status.get_or_insert(0);
@@ -107,7 +108,7 @@ fn ended(draft: &mut Draft) {
 }
 
 /// Handles lines that only wrk2 prints.
-fn is_corrected(text: &str, draft: &mut Draft) -> bool {
+fn is_corrected(text: &str, draft: &mut RunDraft) -> bool {
     if text.starts_with("Thread calibration:") || text.contains("(HdrHistogram - ") {
         draft.run.tool = Tool::Wrk2;
         // The second distribution is the one that excludes waiting.
@@ -124,15 +125,15 @@ fn is_corrected(text: &str, draft: &mut Draft) -> bool {
     draft.part == Part::Skipped && (rest || spectrum(text) || text.ends_with('s') && text.contains('%'))
 }
 
-fn total(text: &str, draft: &mut Draft) -> Taken {
+fn total(text: &str, draft: &mut RunDraft) -> LineTaken {
     let taken = draft.requests(text.split_whitespace().next().unwrap_or_default());
-    if taken == Taken::Ours {
+    if taken == LineTaken::Ours {
         take_total(text, draft, Lone::Thousands, 1024.0);
     }
     taken
 }
 
-fn sockets(text: &str, draft: &mut Draft) {
+fn sockets(text: &str, draft: &mut RunDraft) {
     let failures = &mut draft.run.failures;
     for (name, count) in named_counts(text, false) {
         match name {
@@ -170,7 +171,7 @@ const GRAMMAR_LONG: &[(&str, char)] = &[
 const CALIBRATION_S: u64 = 10;
 
 /// A checked command line.
-struct Asked<'a> {
+struct WrkCommand<'a> {
     tool: Tool,
     given: &'a Given,
     threads: u64,
@@ -183,14 +184,14 @@ struct Asked<'a> {
 }
 
 /// Translates a command line of wrk or wrk2.
-fn translate(tool: Tool, arguments: &[String]) -> Result<Translation, Refusal> {
+fn translate(tool: Tool, arguments: &[String]) -> Result<Translation, ToolRefusal> {
     let grammar = if tool == Tool::Wrk2 { GRAMMAR_WRK2 } else { GRAMMAR_WRK };
     let given = getopt(&grammar, arguments).map_err(|problem| unknown(tool, &problem))?;
     // Arguments after the URL are for scripts.
     let url = given.plain.first().map_or("", String::as_str);
     let (threads, connections, duration_s, timeout_s) = (2, 10, 10, 2);
     let mut asked =
-        Asked { tool, given: &given, threads, connections, duration_s, timeout_s, rate: None, url };
+        WrkCommand { tool, given: &given, threads, connections, duration_s, timeout_s, rate: None, url };
     for (key, value) in &given.options {
         asked.option(*key, value)?;
     }
@@ -203,14 +204,14 @@ fn translate(tool: Tool, arguments: &[String]) -> Result<Translation, Refusal> {
     Ok(translation)
 }
 
-impl Asked<'_> {
-    fn option(&mut self, key: char, value: &str) -> Result<(), Refusal> {
+impl WrkCommand<'_> {
+    fn option(&mut self, key: char, value: &str) -> Result<(), ToolRefusal> {
         let number = |form: &str, read: Option<u64>| {
             let name = if key == 'T' { "--timeout".to_owned() } else { format!("-{key}") };
             let number = read.filter(|&number| number > 0);
-            number.ok_or_else(|| Refusal::new(self.tool, format!("{name} {value:?} is no {form}")))
+            number.ok_or_else(|| ToolRefusal::new(self.tool, format!("{name} {value:?} is no {form}")))
         };
-        let refused = |problem: String, hint| Err(Refusal::new(self.tool, problem).hint(hint));
+        let refused = |problem: String, hint| Err(ToolRefusal::new(self.tool, problem).hint(hint));
         match key {
             't' => self.threads = number(COUNT, metric(value))?,
             'c' => self.connections = number(COUNT, metric(value))?,
@@ -225,7 +226,7 @@ impl Asked<'_> {
         Ok(())
     }
 
-    fn check(&self) -> Result<(), Refusal> {
+    fn check(&self) -> Result<(), ToolRefusal> {
         let example = format!("for example {} {}", self.tool.name(), self.tool.example().unwrap_or_default());
         let (connections, threads) = (self.connections, self.threads);
         let too_few = format!(
@@ -238,7 +239,7 @@ impl Asked<'_> {
             (self.tool == Tool::Wrk2 && self.rate.is_none(), "it needs a rate, -R", &example),
         ];
         match problems.into_iter().find(|(is_so, ..)| *is_so) {
-            Some((_, problem, hint)) => Err(Refusal::new(self.tool, problem).hint(hint)),
+            Some((_, problem, hint)) => Err(ToolRefusal::new(self.tool, problem).hint(hint)),
             None => Ok(()),
         }
     }
@@ -262,7 +263,7 @@ impl Asked<'_> {
     }
 
     /// Differences in the sent requests.
-    fn sent(&self) -> [(bool, When, String); 2] {
+    fn sent(&self) -> [(bool, DifferenceCondition, String); 2] {
         let (tool, threads, connections) = (self.tool.name(), self.threads, self.connections);
         let opened = connections - connections % threads;
         let fewer = format!(
@@ -273,10 +274,13 @@ impl Asked<'_> {
             "{threads} threads, as {tool} starts, are more than this machine has processors. One of ours \
              does tens of thousands of requests a second: -t 1 leaves more to the service."
         );
-        [(opened < connections, When::Always, fewer), (true, When::ProcessorsBelow(threads), many)]
+        [
+            (opened < connections, DifferenceCondition::Always, fewer),
+            (true, DifferenceCondition::ProcessorsBelow(threads), many),
+        ]
     }
 
-    fn header_differences(&self) -> Vec<(bool, When, String)> {
+    fn header_differences(&self) -> Vec<(bool, DifferenceCondition, String)> {
         let tool = self.tool.name();
         let odd = self.given.values('H').filter_map(|line| match line.split_once(':') {
             None => Some(format!("-H {line:?} has no colon and is left out, as {tool} does without a word.")),
@@ -293,40 +297,40 @@ impl Asked<'_> {
         let twice = twice.map(|name| format!("All {name} headers are sent. {tool} sends the last only."));
         let agent = (!has_header(self.given.values('H'), "user-agent"))
             .then(|| format!("Requests have a User-Agent, which {tool} does not send; -H sets another."));
-        odd.chain(twice).chain(agent).map(|text| (true, When::Always, text)).collect()
+        odd.chain(twice).chain(agent).map(|text| (true, DifferenceCondition::Always, text)).collect()
     }
 
     /// Differences in counting responses and latencies.
-    fn counted(&self) -> Vec<(bool, When, String)> {
+    fn counted(&self) -> Vec<(bool, DifferenceCondition, String)> {
         let tool = self.tool.name();
         let (wrk, wrk2) = (self.tool == Tool::Wrk, self.tool == Tool::Wrk2);
         [
-            (true, When::NotGood, format!(
+            (true, DifferenceCondition::NotGood, format!(
                 "{tool} counts every response in Requests/sec, whatever its status. Throughput here is successful responses."
             )),
-            (true, When::Always, format!(
+            (true, DifferenceCondition::Always, format!(
                 "Transfer is in units of 1000 bytes. {tool}'s KB and MB are of 1024, so that it shows a smaller number for the \
                  same rate."
             )),
-            (wrk2, When::Always,
+            (wrk2, DifferenceCondition::Always,
                 "The latency that wrk2 calls corrected is the row \"response\" here; \"service\" is its uncorrected one.".into()),
-            (wrk2, When::Always,
+            (wrk2, DifferenceCondition::Always,
                 "wrk2 gives each connection its own part of the rate, and lets it catch up at no more than twice that. Here a \
                  request is sent when it is due, on whichever connection is free.".into()),
-            (wrk2 && self.duration_s > CALIBRATION_S, When::Always, format!(
+            (wrk2 && self.duration_s > CALIBRATION_S, DifferenceCondition::Always, format!(
                 "wrk2 calibrates itself for {CALIBRATION_S} s and forgets the latencies of these. Here all count."
             )),
-            (wrk2, When::TimedOut,
+            (wrk2, DifferenceCondition::TimedOut,
                 "wrk2 waits on after --timeout. Here the request ends then, and is in the percentiles as at least that long (≥).".into()),
-            (wrk2 && self.given.has("B"), When::Always,
+            (wrk2 && self.given.has("B"), DifferenceCondition::Always,
                 "-B says nothing here: a connection has one request at a time, and each is measured.".into()),
-            (wrk, When::TimedOut,
+            (wrk, DifferenceCondition::TimedOut,
                 "wrk waits on after --timeout, and leaves such a response out of its percentiles. Here the request ends then, and is \
                  in them as at least that long (≥).".into()),
-            (wrk, When::Always,
+            (wrk, DifferenceCondition::Always,
                 "After each slow response wrk adds latencies that it did not measure, against coordinated omission, which can move all \
                  its percentiles. Here is what was measured; with --rate, waiting is too.".into()),
-            (true, When::Always, format!(
+            (true, DifferenceCondition::Always, format!(
                 "{tool}'s Avg, Stdev and +/- Stdev are not printed, for latencies are not normally distributed: read the \
                  percentiles."
             )),
@@ -340,12 +344,12 @@ const TIME: &str = "time from 1s, such as 30s, 2m or 1h";
 const SCRIPTS: &str =
     "what scripts mostly set has a flag: -X METHOD, --body @FILE, -H 'NAME: VALUE', given before the --";
 
-fn unknown(tool: Tool, problem: &str) -> Refusal {
+fn unknown(tool: Tool, problem: &str) -> ToolRefusal {
     let letters = if tool == Tool::Wrk2 {
         "-t -c -d -R -s -H -L -U -B --timeout"
     } else {
         "-t -c -d -s -H --latency --timeout"
     };
-    Refusal::new(tool, problem)
+    ToolRefusal::new(tool, problem)
         .hint(format!("{}'s are {letters}; flags of proofload go before the --", tool.name()))
 }

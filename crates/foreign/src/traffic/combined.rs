@@ -5,9 +5,9 @@
 //! 127.0.0.1 - - [25/Nov/2026:13:27:25 +0000] "GET /item/7?page=2 HTTP/1.1" 200 512 "-" "curl/8.5"
 //! ```
 
-use super::{Asked, request_line};
+use super::{LoggedRequest, request_line};
 
-pub(super) fn asked(line: &str) -> Option<Asked> {
+pub(super) fn asked(line: &str) -> Option<LoggedRequest> {
     let mut rest = line;
     // Additional quoted fields may precede the request.
     loop {
@@ -16,7 +16,7 @@ pub(super) fn asked(line: &str) -> Option<Asked> {
         rest = &after[end + 1..];
         if let Some((method, target)) = request_line(&after[..end]) {
             let time = line.split_once('[').and_then(|(_, after)| after.split_once(']'));
-            return Some(Asked {
+            return Some(LoggedRequest {
                 method: method.to_owned(),
                 // nginx and Apache write bytes outside plain text as \xNN, nginx also a quote and a
                 // backslash.

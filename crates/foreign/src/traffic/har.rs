@@ -8,18 +8,18 @@ use std::io::{self, BufRead, Read};
 
 use serde::Deserialize;
 
-use super::{Asked, Entry, instant, is_method, parts};
+use super::{LoggedRequest, TrafficEntry, instant, is_method, parts};
 
 /// Larger files are rejected. No browser writes them.
 const BYTES_MAX: u64 = 4 << 30;
 
 #[derive(Deserialize)]
-struct Document {
-    log: Log,
+struct HarDocument {
+    log: HarLog,
 }
 
 #[derive(Deserialize)]
-struct Log {
+struct HarLog {
     entries: Vec<Recorded>,
 }
 
@@ -27,26 +27,26 @@ struct Log {
 struct Recorded {
     #[serde(rename = "startedDateTime")]
     started: Option<String>,
-    request: Request,
-    response: Option<Response>,
+    request: HarRequest,
+    response: Option<HarResponse>,
 }
 
 #[derive(Deserialize)]
-struct Request {
+struct HarRequest {
     method: String,
     url: String,
 }
 
 #[derive(Deserialize)]
-struct Response {
+struct HarResponse {
     status: i32,
 }
 
-pub(super) fn read(source: &mut dyn BufRead, tell: &mut dyn FnMut(Entry<'_>)) -> io::Result<()> {
-    let document: Document = serde_json::from_reader(source.take(BYTES_MAX))?;
+pub(super) fn read(source: &mut dyn BufRead, tell: &mut dyn FnMut(TrafficEntry<'_>)) -> io::Result<()> {
+    let document: HarDocument = serde_json::from_reader(source.take(BYTES_MAX))?;
     for (number, recorded) in (1..).zip(document.log.entries) {
-        let Recorded { started, request: Request { method, url }, response } = recorded;
-        let asked = parts(&url).filter(|_| is_method(&method)).map(|(origin, target)| Asked {
+        let Recorded { started, request: HarRequest { method, url }, response } = recorded;
+        let asked = parts(&url).filter(|_| is_method(&method)).map(|(origin, target)| LoggedRequest {
             method,
             target: if target.starts_with('/') { target.to_owned() } else { format!("/{target}") },
             // 0 if there was none.

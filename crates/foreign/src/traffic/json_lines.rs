@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Asked, instant, is_method, parts, request_line};
+use super::{LoggedRequest, instant, is_method, parts, request_line};
 
 /// Nested objects that may contain the fields.
 const WITHIN: [&str; 5] = ["request", "req", "httpRequest", "response", "res"];
@@ -19,7 +19,7 @@ const TIME: [&str; 8] =
 /// 1973.
 const SECONDS_MAX: f64 = 1e11;
 
-pub(super) fn asked(line: &str) -> Option<Asked> {
+pub(super) fn asked(line: &str) -> Option<LoggedRequest> {
     let object: Value = serde_json::from_str(line).ok()?;
     let objects = || std::iter::once(&object).chain(WITHIN.iter().filter_map(|name| object.get(name)));
     let field = |names: &[&str]| names.iter().find_map(|name| objects().find_map(|object| object.get(name)));
@@ -35,7 +35,7 @@ pub(super) fn asked(line: &str) -> Option<Asked> {
     }
     let at_s = field(&TIME).and_then(|time| number(time).map(seconds).or_else(|| instant(time.as_str()?)));
     let status = field(&STATUS).and_then(number).map(|status| status as u16);
-    Some(Asked { method: method.to_owned(), target, status, at_s, origin: None })
+    Some(LoggedRequest { method: method.to_owned(), target, status, at_s, origin: None })
 }
 
 /// Converts seconds, or milli-, micro- or nanoseconds, to seconds.

@@ -1,7 +1,7 @@
 //! Each check on an output that has its fault, and on one that nearly has it.
 
 use crate::{audit, unnamed, wrk};
-use model::{Code, Grade};
+use model::{FindingCode, Grade};
 
 /// The grades that a check gives for a text.
 fn grades(text: &str, check: &str) -> Vec<Grade> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use proofload_foreign::{Audit, Reader, Run};
+use proofload_foreign::{Audit, Reader, ToolRun};
 
 use crate::{audit, written};
 
@@ -17,7 +17,7 @@ fn tools() -> Vec<(String, Vec<u8>)> {
     files
 }
 
-fn read(name: &str, bytes: &[u8]) -> Vec<Run> {
+fn read(name: &str, bytes: &[u8]) -> Vec<ToolRun> {
     audit(name, bytes).runs
 }
 
@@ -58,7 +58,7 @@ fn every_output_of_a_real_tool_is_one_whole_run() {
 }
 
 /// A run of a second or more on 1,000 bytes, without failures.
-fn plain(name: &str, run: &Run) {
+fn plain(name: &str, run: &ToolRun) {
     let rate = run.rate().unwrap();
     assert!(rate > 10.0, "{name}: {run:#?}");
     if let (Some(requests), Some(seconds)) = (run.requests, run.duration_s) {
@@ -71,7 +71,7 @@ fn plain(name: &str, run: &Run) {
     for quantile in &run.latency.quantiles {
         assert!(quantile.us <= max * 1.01, "{name}: {quantile:?} beyond {max}");
     }
-    let ascending = |pair: &[proofload_foreign::Quantile]| {
+    let ascending = |pair: &[proofload_foreign::PrintedQuantile]| {
         pair[0].percent <= pair[1].percent && pair[0].us <= pair[1].us * 1.000_1
     };
     assert!(run.latency.quantiles.windows(2).all(ascending), "{name}: {:?}", run.latency.quantiles);

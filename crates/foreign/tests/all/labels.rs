@@ -1,7 +1,7 @@
 //! Runs of different things are never merged as repeats, regardless of the text around them.
 
 use model::Grade;
-use proofload_foreign::{Audit, Reader, Sides, compare, pick};
+use proofload_foreign::{Audit, ComparisonAnswer, Reader, compare, pick};
 
 use crate::{audit, unnamed};
 
@@ -175,14 +175,18 @@ fn a_fixed_rate_is_no_result_and_one_that_was_not_kept_is_told() {
             .collect::<String>()
     };
     let both = audit("notes.md", (side("a", "1.10ms") + &side("b", "9.10ms")).as_bytes());
-    let Sides::Invalid { reasons } = compare(&both, 0, 1).unwrap().answer else { panic!("{both:?}") };
+    let ComparisonAnswer::Invalid { reasons } = compare(&both, 0, 1).unwrap().answer else {
+        panic!("{both:?}")
+    };
     assert!(
         reasons.iter().any(|reason| reason.contains("both sides were sent at a fixed rate")),
         "{reasons:?}"
     );
     let closed = side("b", "9.10ms").replace("wrk2 -R2000", "wrk -c64").replace("1998", "7998");
     let one = audit("notes.md", (side("a", "1.10ms") + &closed).as_bytes());
-    let Sides::Invalid { reasons } = compare(&one, 0, 1).unwrap().answer else { panic!("{one:?}") };
+    let ComparisonAnswer::Invalid { reasons } = compare(&one, 0, 1).unwrap().answer else {
+        panic!("{one:?}")
+    };
     assert!(reasons.iter().any(|reason| reason.contains("one side was sent at a fixed rate")), "{reasons:?}");
     let behind = |text: &str| {
         let audit = audit("notes.txt", text.as_bytes());
@@ -203,7 +207,7 @@ fn a_fixed_rate_is_no_result_and_one_that_was_not_kept_is_told() {
 fn one_run_is_not_counted_twice() {
     let copies = |text: &str| {
         let audit = audit("notes.txt", text.as_bytes());
-        audit.findings.iter().any(|found| found.check == proofload_foreign::Check::SameOutput)
+        audit.findings.iter().any(|found| found.check == proofload_foreign::OutputCheck::SameOutput)
     };
     let runs = unnamed(100_000) + &unnamed(140_000);
     assert!(copies(&format!("{runs}Summary\nRequests/sec: {:.2}\n", 140_000.0 / 30.0)));

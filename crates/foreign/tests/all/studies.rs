@@ -1,7 +1,7 @@
 //! Write-ups as people publish them: the finding that voids each is reported, with its figures and its lines.
 
-use model::{Code, Grade};
-use proofload_foreign::{About, Audit, Check, Found, Sides};
+use model::{FindingCode, Grade};
+use proofload_foreign::{About, Audit, CheckResult, ComparisonAnswer, OutputCheck};
 
 use crate::{audit, unnamed, written};
 
@@ -9,7 +9,7 @@ fn study(name: &str) -> Audit {
     audit(name, &std::fs::read(written("studies").join(name)).unwrap())
 }
 
-fn found<'a>(audit: &'a Audit, check: &str) -> &'a Found {
+fn found<'a>(audit: &'a Audit, check: &str) -> &'a CheckResult {
     let found = audit.findings.iter().find(|found| found.check.code() == check);
     found.unwrap_or_else(|| panic!("{check} is not in {:?}", audit.findings))
 }
@@ -19,7 +19,7 @@ fn labels(audit: &Audit) -> Vec<&str> {
 }
 
 /// Asserts that a check found this number of cases, and the start of the first one's evidence.
-fn finds<'a>(audit: &'a Audit, check: &str, grade: Grade, cases: usize, first: &str) -> &'a Found {
+fn finds<'a>(audit: &'a Audit, check: &str, grade: Grade, cases: usize, first: &str) -> &'a CheckResult {
     let found = found(audit, check);
     assert_eq!((found.grade, found.cases.len()), (grade, cases), "{found:#?}");
     assert!(found.cases[0].evidence.starts_with(first), "{found:#?}");
@@ -53,7 +53,7 @@ fn resets_and_times_that_say_nothing_in_another_language() {
     assert_eq!(first("closed_loop_latency"), "20 / 12.4/s = 1.61 s; printed: 1.61 s");
     assert_eq!(first("tail"), "p99 is a matter of 2.5 of 250 requests; it takes 1,000");
     let comparison = proofload_foreign::compare(&audit, 0, 1).unwrap();
-    let Sides::Invalid { reasons } = &comparison.answer else { panic!("{comparison:#?}") };
+    let ComparisonAnswer::Invalid { reasons } = &comparison.answer else { panic!("{comparison:#?}") };
     assert!(reasons[0].starts_with("one run a side: 12.4/s and 12.3/s, −0.8 %"), "{reasons:?}");
 }
 
@@ -99,7 +99,7 @@ fn repeats_have_an_interval_and_the_proxy_a_suspicion() {
     found(&audit, "same_machine");
     let comparison = proofload_foreign::compare(&audit, 1, 2).unwrap();
     // scipy's Welch interval of the logarithms.
-    let Sides::Interval(of) = comparison.answer else { panic!("{comparison:#?}") };
+    let ComparisonAnswer::Interval(of) = comparison.answer else { panic!("{comparison:#?}") };
     let found = [of.ratio, of.low, of.high].map(|ratio| (ratio * 1e4).round());
     assert_eq!(found, [14_890.0, 14_023.0, 15_811.0]);
     let picked = ["node", "#3", "n", "haproxy"].map(|name| proofload_foreign::pick(&audit.groups, name));
@@ -109,8 +109,8 @@ fn repeats_have_an_interval_and_the_proxy_a_suspicion() {
 #[test]
 fn a_clean_run_gives_no_warning() {
     let audit = audit("one.txt", unnamed(213_000).as_bytes());
-    let checks: Vec<Check> = audit.findings.iter().map(|found| found.check).collect();
-    assert_eq!(checks, [Check::ClosedLoopLatency]);
+    let checks: Vec<OutputCheck> = audit.findings.iter().map(|found| found.check).collect();
+    assert_eq!(checks, [OutputCheck::ClosedLoopLatency]);
     assert!(!audit.is_void());
 }
 
@@ -146,5 +146,5 @@ fn an_output_that_was_pasted_twice() {
     let audit = audit("notes.txt", text("7100.00").as_bytes());
     finds(&audit, "same_output", Grade::Invalid, 1, "2 runs with 7,100/s, in lines 2, 10");
     let audit = crate::audit("notes.txt", text("7100.01").as_bytes());
-    assert!(audit.findings.iter().all(|found| found.check != Check::SameOutput));
+    assert!(audit.findings.iter().all(|found| found.check != OutputCheck::SameOutput));
 }

@@ -4,26 +4,27 @@
 use std::fs;
 use std::io::BufReader;
 
-use proofload_foreign::{Choice, Kind, LeftOut, Mix};
+use proofload_foreign::{LeftOut, Mix, MixChoice, RequestKind};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::written;
 
-const CHOICE: Choice = Choice { with_unsafe: false, with_values: false, is_secret: |name| name == "token" };
+const CHOICE: MixChoice =
+    MixChoice { with_unsafe: false, with_values: false, is_secret: |name| name == "token" };
 
 fn file(name: &str) -> Vec<u8> {
     fs::read(written("traffic").join(name)).unwrap()
 }
 
-fn read(name: &str, choice: Choice) -> (&'static str, Vec<Kind>, LeftOut) {
+fn read(name: &str, choice: MixChoice) -> (&'static str, Vec<RequestKind>, LeftOut) {
     let mut mix = Mix::new(choice);
     let form = mix.read(&mut file(name).as_slice()).unwrap();
     let kinds = mix.finish(20);
     (form, kinds, mix.left_out)
 }
 
-fn told(kinds: &[Kind]) -> Vec<(&str, u64, &[u16])> {
+fn told(kinds: &[RequestKind]) -> Vec<(&str, u64, &[u16])> {
     kinds.iter().map(|kind| (kind.path.as_str(), kind.count, kind.statuses.as_slice())).collect()
 }
 
@@ -44,7 +45,7 @@ fn logs_of_nginx_are_the_requests_that_it_got() {
     assert_eq!(left_out.by_method, [("POST".to_owned(), 1)].into());
     // The same in other formats, with other escaping by nginx.
     for name in ["nginx-1.22-json.log", "nginx-1.22-json-variables.log"] {
-        let (form, kinds, left_out) = read(name, Choice { with_unsafe: true, ..CHOICE });
+        let (form, kinds, left_out) = read(name, MixChoice { with_unsafe: true, ..CHOICE });
         assert_eq!(form, "access log of JSON lines");
         let paths: Vec<&str> = kinds.iter().map(|kind| kind.path.split('?').next().unwrap()).collect();
         assert!(paths.starts_with(&["/%7Benv.HOME%7D/%C3%BC"]) && paths.ends_with(&["/login"]), "{paths:?}");
@@ -112,7 +113,7 @@ proptest! {
             let place = place.index(bytes.len());
             bytes[place] = byte;
         }
-        let mut mix = Mix::new(Choice { with_unsafe: true, with_values: values, ..CHOICE });
+        let mut mix = Mix::new(MixChoice { with_unsafe: true, with_values: values, ..CHOICE });
         let _ = mix.read(&mut bytes.as_slice());
         for kind in mix.finish(100) {
             prop_assert!(kind.path.starts_with('/') && kind.path.bytes().all(|byte| byte.is_ascii_graphic()));

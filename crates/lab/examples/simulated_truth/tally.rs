@@ -2,7 +2,7 @@
 //! so the result is the same with any number of threads.
 
 use analysis::{Conclusion, Outcome};
-use proofload_lab::{News, Progress};
+use proofload_lab::{Progress, UpdateNews};
 
 use super::environment::begun;
 use super::machine::Kind;
@@ -55,7 +55,7 @@ impl Cell {
         let mut all_hold = true;
         let (writer, _folder) = begun(plan, seed);
         let (record, result) = proofload_lab::run(writer, &mut world, &mut |update| {
-            if let News::Progress(Progress::Concluded(conclusion)) = &update.news {
+            if let UpdateNews::Progress(Progress::Concluded(conclusion)) = &update.news {
                 all_hold &= holds(conclusion, &truths);
             }
         });

@@ -9,8 +9,8 @@ use model::quantity::many;
 use plan::Pacing;
 use record::{Event, GeneratorLost};
 
-use super::{Dispatcher, News, Progress, Update};
-use crate::environment::{Connected, Connecting, Failure, Lost, Result, lost_text};
+use super::{Dispatcher, Progress, Update, UpdateNews};
+use crate::environment::{Connected, Connecting, Failure, LostGenerator, Result, lost_text};
 
 impl Dispatcher<'_> {
     /// Connects all generators, and records them and those that were lost. A lost one is retried once.
@@ -18,7 +18,11 @@ impl Dispatcher<'_> {
         let (elapsed_s, left_s) = (self.elapsed_s(), self.told_left_s());
         let watch = &mut *self.watch;
         let mut tell = |connecting: Connecting<'_>| {
-            watch(&Update { elapsed_s, left_s, news: News::Progress(Progress::Connecting(connecting)) });
+            watch(&Update {
+                elapsed_s,
+                left_s,
+                news: UpdateNews::Progress(Progress::Connecting(connecting)),
+            });
         };
         let Connected { generators, lost } = match self.environment.connect(&mut tell) {
             Err(Failure::GeneratorsLost(lost)) => return Err(self.without(&lost)?),
@@ -32,7 +36,7 @@ impl Dispatcher<'_> {
     ///
     /// # Errors
     /// If generators are lost too often for that, or the record cannot be written.
-    pub(super) fn abandon_block(&mut self, lost: &[Lost]) -> Result<()> {
+    pub(super) fn abandon_block(&mut self, lost: &[LostGenerator]) -> Result<()> {
         let may_go_on = self.may_drop_one_more(self.blocks_kept());
         self.stop_all()?;
         self.note_lost(lost)?;
@@ -49,13 +53,13 @@ impl Dispatcher<'_> {
     }
 
     /// The failure that ends a run without these generators.
-    pub(super) fn without(&mut self, lost: &[Lost]) -> Result<Failure> {
+    pub(super) fn without(&mut self, lost: &[LostGenerator]) -> Result<Failure> {
         self.note_lost(lost)?;
         Ok(Failure::Generator(lost_text(lost)))
     }
 
-    fn note_lost(&mut self, lost: &[Lost]) -> Result<()> {
-        lost.iter().cloned().try_for_each(|Lost { generator, why }| {
+    fn note_lost(&mut self, lost: &[LostGenerator]) -> Result<()> {
+        lost.iter().cloned().try_for_each(|LostGenerator { generator, why }| {
             self.note(Event::GeneratorLost(GeneratorLost { block: self.block, generator, why }))
         })
     }
@@ -65,7 +69,7 @@ impl Dispatcher<'_> {
         if self.captures_left_s.is_none() {
             return self.keep(event);
         }
-        self.tell(News::Event(&event));
+        self.tell(UpdateNews::Event(&event));
         Ok(())
     }
 
@@ -75,7 +79,7 @@ impl Dispatcher<'_> {
         for step in self.plan.prepare.clone() {
             let watch = &mut *self.watch;
             let mut tell = |preparing| {
-                let news = News::Progress(Progress::Preparing { name: &step.name, doing: preparing });
+                let news = UpdateNews::Progress(Progress::Preparing { name: &step.name, doing: preparing });
                 watch(&Update { elapsed_s: 0.0, left_s, news });
             };
             let prepared = self.environment.prepare(&step, &mut tell)?;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use analysis::capacity::{Pilot, at_limit_per_s, connections_wanted, limit_s, next_rates};
 use model::quantity::rate as shown_rate;
-use model::{Asked, ConnectionsChosen, Rate};
-use plan::{Design, Figure};
+use model::{ConnectionsChosen, Rate, SliceRequest};
+use plan::{Design, LimitFigure};
 use record::{Block, Event, SliceKind};
 
 use super::Dispatcher;
@@ -274,7 +274,9 @@ impl Dispatcher<'_> {
         let why = match ends.map(|end| end.map(|tried| tried.rate)) {
             [Some(_), Some(_)] => return Ok(()),
             // If only failures are limited, and there are none, that is the result.
-            [Some(_), None] if self.plan.design.slo.iter().all(|limit| limit.figure == Figure::Failed) => {
+            [Some(_), None]
+                if self.plan.design.slo.iter().all(|limit| limit.figure == LimitFigure::Failed) =>
+            {
                 return Ok(());
             }
             [None, Some(rate)] => format!(
@@ -353,7 +355,7 @@ impl Dispatcher<'_> {
             return Err(Failure::Pointless(format!("a rate was found that cannot be asked for: {problem}")));
         }
         let open = Some(self.asked(rate, self.schedule.arrivals_seed(self.block, step)));
-        let asked = Asked { until: elapsed(seconds), open };
+        let asked = SliceRequest { until: elapsed(seconds), open };
         let mut slice = self.slice(variant, kind, asked)?;
         slice.asked = Some(asked);
         match kind {

@@ -5,14 +5,14 @@
 
 use model::{Absence, AskedOpen, CaptureKind, EndReason, Event, Missing, Rate, SliceKind};
 
-use super::{Dispatcher, Doing, LabError, News, Progress};
+use super::{Dispatcher, Doing, LabError, Progress, UpdateNews};
 use crate::environment::{CaptureSpec, Failure, Result, SliceSpec, Start, elapsed};
-use crate::explaining::{self, Captures, ROUNDS, TRIALS, Trials};
-use crate::schedule::Schedule;
+use crate::explaining::{self, CapturePlan, ROUNDS, TRIALS, Trials};
+use crate::schedule::BlockSchedule;
 
 /// A trial of a round.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct CapturedTrial {
     round: u32,
     variant: usize,
     /// Its number in the round, from 1.
@@ -34,7 +34,7 @@ impl Dispatcher<'_> {
         };
         self.captures_left_s = None;
         if let Err(why) = outcome {
-            self.tell(News::Progress(Progress::NotExplained(&why)));
+            self.tell(UpdateNews::Progress(Progress::NotExplained(&why)));
         }
     }
 
@@ -76,16 +76,16 @@ impl Dispatcher<'_> {
 
     fn capture_rounds(&mut self, rounds: u32, trials: Trials) -> Result<()> {
         let trial_s = self.costs.map(|costs| costs.trial_s);
-        let captures = Captures::of(self.writer.record(), trials, trial_s);
+        let captures = CapturePlan::of(self.writer.record(), trials, trial_s);
         let mut left_s = captures.seconds(rounds);
         self.captures_left_s = Some(left_s);
         let variants = captures.variants.len();
-        self.tell(News::Progress(Progress::Explaining { variants, rounds, seconds: left_s }));
+        self.tell(UpdateNews::Progress(Progress::Explaining { variants, rounds, seconds: left_s }));
         for round in 1..=rounds {
-            let order = self.schedule.order(Schedule::block_of_round(round));
+            let order = self.schedule.order(BlockSchedule::block_of_round(round));
             for variant in order.into_iter().filter(|variant| captures.variants.contains(variant)) {
                 for (number, kinds) in (1..).zip(trials.iter().copied()) {
-                    self.capture_trial(Place { round, variant, number }, kinds, &captures)?;
+                    self.capture_trial(CapturedTrial { round, variant, number }, kinds, &captures)?;
                     left_s -= captures.trial_s(kinds);
                     self.captures_left_s = Some(left_s.max(0.0));
                 }
@@ -96,7 +96,12 @@ impl Dispatcher<'_> {
 
     /// Runs one trial. Captures that it could not make are recorded as missing, unless the record fails or
     /// the user stops.
-    fn capture_trial(&mut self, at: Place, kinds: &[CaptureKind], captures: &Captures) -> Result<()> {
+    fn capture_trial(
+        &mut self,
+        at: CapturedTrial,
+        kinds: &[CaptureKind],
+        captures: &CapturePlan,
+    ) -> Result<()> {
         let mut left = kinds;
         let outcome = self.capture_windows(at, &mut left, captures);
         // Nothing is left behind. The end of such a trial is not part of any figure.
@@ -117,9 +122,14 @@ impl Dispatcher<'_> {
     }
 
     /// Captures the windows in `left`, and removes those that are done.
-    fn capture_windows(&mut self, at: Place, left: &mut &[CaptureKind], captures: &Captures) -> Result<()> {
-        let Place { round, variant, number } = at;
-        let block = Schedule::block_of_round(round);
+    fn capture_windows(
+        &mut self,
+        at: CapturedTrial,
+        left: &mut &[CaptureKind],
+        captures: &CapturePlan,
+    ) -> Result<()> {
+        let CapturedTrial { round, variant, number } = at;
+        let block = BlockSchedule::block_of_round(round);
         let padding_bytes = self.schedule.padding_bytes(block)[variant];
         let requests_seed = self.schedule.requests_seed(block);
         self.connect()?;
@@ -143,7 +153,7 @@ impl Dispatcher<'_> {
         let mut window = 0;
         while let Some((kind, rest)) = left.split_first() {
             window += 1;
-            self.tell(News::Progress(Progress::Capturing { round, kind: *kind, variant }));
+            self.tell(UpdateNews::Progress(Progress::Capturing { round, kind: *kind, variant }));
             let open = self.open_of_round(variant, round, number * 100 + window);
             let spec = CaptureSpec { round, kind: *kind, seconds: captures.window_s(*kind), open };
             let capture = self.environment.capture(variant, spec)?;
@@ -158,7 +168,7 @@ impl Dispatcher<'_> {
     fn open_of_round(&self, variant: usize, round: u32, window: u32) -> Option<AskedOpen> {
         let common_per_s = self.common_per_s()?;
         let rate_per_s = self.plan.variants[variant].load.rate_per_s.unwrap_or(common_per_s);
-        let seed = self.schedule.arrivals_seed(Schedule::block_of_round(round), window);
+        let seed = self.schedule.arrivals_seed(BlockSchedule::block_of_round(round), window);
         Some(self.asked(Rate::Constant(rate_per_s), seed))
     }
 

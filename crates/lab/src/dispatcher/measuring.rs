@@ -3,7 +3,7 @@
 //! A measurement that the user stops early counts up to then. This module chooses nothing that the plan does
 //! not set.
 
-use model::{Asked, AskedOpen, Until};
+use model::{AskedOpen, SliceRequest, Until};
 use plan::Measure;
 use record::{EndReason, Event, SliceKind};
 
@@ -28,7 +28,7 @@ impl Dispatcher<'_> {
     }
 
     fn measure_slices(&mut self, measure: &Measure) -> Result<()> {
-        let closed = |until| Asked { until, open: None };
+        let closed = |until| SliceRequest { until, open: None };
         if !measure.warmup.is_zero() {
             self.slice_as(SliceKind::WarmUp, closed(Until::Elapsed(measure.warmup)))?;
         }
@@ -51,7 +51,7 @@ impl Dispatcher<'_> {
             // of the service.
             let seed = self.schedule.arrivals_seed(self.block, step);
             let open = AskedOpen { ask, rate, process: measure.arrivals, seed };
-            self.slice_as(SliceKind::Measured, Asked { until: measure.until, open: Some(open) })?;
+            self.slice_as(SliceKind::Measured, SliceRequest { until: measure.until, open: Some(open) })?;
         }
         Ok(())
     }
@@ -69,7 +69,7 @@ impl Dispatcher<'_> {
     }
 
     /// Measures a slice, and records it with its target.
-    fn slice_as(&mut self, kind: SliceKind, asked: Asked) -> Result<()> {
+    fn slice_as(&mut self, kind: SliceKind, asked: SliceRequest) -> Result<()> {
         let mut slice = self.slice(0, kind, asked)?;
         slice.asked = Some(asked);
         self.keep(Event::Slice(Box::new(slice)))?;

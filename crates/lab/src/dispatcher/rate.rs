@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use analysis::capacity;
 use model::quantity::{many, micros, rate as shown_rate};
-use model::{Ask, AskedOpen, Level, Rate};
+use model::{Ask, AskedOpen, Rate, RateLevel};
 use record::{Event, RateChosen, SliceKind};
 
 use super::Dispatcher;
@@ -61,9 +61,9 @@ impl Dispatcher<'_> {
     /// An open loop at this rate.
     pub(super) fn asked(&self, rate: Rate, seed: u64) -> AskedOpen {
         let ask = match rate {
-            Rate::Constant(per_s) => Ask::At(Level::PerSecond(per_s)),
+            Rate::Constant(per_s) => Ask::At(RateLevel::PerSecond(per_s)),
             Rate::Ramp { from_per_s, to_per_s, .. } => {
-                Ask::Ramp(Level::PerSecond(from_per_s), Level::PerSecond(to_per_s))
+                Ask::Ramp(RateLevel::PerSecond(from_per_s), RateLevel::PerSecond(to_per_s))
             }
         };
         AskedOpen { ask, rate, process: self.plan.design.arrivals, seed }

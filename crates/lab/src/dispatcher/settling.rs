@@ -10,7 +10,7 @@ use analysis::checks::works_unseen;
 use record::{Block, EndReason, Event, Record, WarmUp};
 
 use super::Dispatcher;
-use crate::disturbance::{Taken, begun_apart, stood_still};
+use crate::disturbance::{StolenShares, begun_apart, stood_still};
 use crate::environment::{Failure, Result};
 use crate::schedule::take_turns;
 use crate::tuning::{self, BLOCKS_AIM, BLOCKS_MIN};
@@ -212,9 +212,9 @@ impl Dispatcher<'_> {
     fn fault_of(&self, block: &Block) -> Option<String> {
         let turns = block.trials.len() > 1 && take_turns(&self.plan);
         let taken = || {
-            let taken = Taken::of(block, turns, self.writer.record().header.environment.cpus);
+            let taken = StolenShares::of(block, turns, self.writer.record().header.environment.cpus);
             let by_others = if works_unseen(&block.trials) { 0.0 } else { taken.by_others };
-            Taken { by_others, ..taken }.why()
+            StolenShares { by_others, ..taken }.why()
         };
         self.plan.design.drop_disturbed.then(taken).flatten().or_else(|| begun_apart(block))
     }

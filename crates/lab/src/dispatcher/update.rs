@@ -17,12 +17,12 @@ pub struct Update<'a> {
     /// Maximum remaining seconds of the run. An estimate for captures.
     pub left_s: f64,
     /// The news.
-    pub news: News<'a>,
+    pub news: UpdateNews<'a>,
 }
 
 /// News of a run.
 #[derive(Debug, Clone, Copy)]
-pub enum News<'a> {
+pub enum UpdateNews<'a> {
     /// An event happened. The record contains it or gets it now. During captures it may have no place for it.
     Event(&'a Event),
     /// An activity is in progress.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use explain::NativeProfile;
-use explain::perf::{PerfError, Sampler};
+use explain::perf::{PerfError, StackSampler};
 use machine::clock::monotonic_ns;
 use model::quantity::many;
 use model::{
@@ -19,7 +19,9 @@ use model::{
     ProfileFile, SliceKind,
 };
 use plan::Secrets;
-use services::{Agent, AgentHost, Arming, ProcessThreads, Role, Running, Take, Wanted};
+use services::{
+    AgentHostFolder, AgentTake, Arming, CaptureOrder, ProcessThreads, Role, Running, ThreadAgent,
+};
 
 use super::processes::{COMMAND_BYTES_MAX, PROCESSES_MAX, command_line};
 use super::services::check_alive;
@@ -68,12 +70,12 @@ impl RealEnvironment {
         let services = &mut self.living_of(variant)?.services;
         let after = looks(services);
         services.iter_mut().try_for_each(check_alive)?;
-        let stacks = native.map(Sampler::stop).unwrap_or_default();
+        let stacks = native.map(StackSampler::stop).unwrap_or_default();
         let disarm = |(service, arming): (&Running, Option<Arming>)| {
             let armed = service.agent.as_ref().zip(arming);
             armed.map(|(host, arming)| host.disarm(arming, &stopped)).unwrap_or_default()
         };
-        let results: Vec<Vec<Outcome>> = services.iter().zip(armings).map(disarm).collect();
+        let results: Vec<Vec<AgentCapture>> = services.iter().zip(armings).map(disarm).collect();
         let looks = before.into_iter().zip(after).zip(results);
         let observed = services.iter().zip(looks).map(|(service, ((before, after), results))| {
             let (armed, folder, secrets) = (wanted_of(wanted.kind).is_some(), &folder, &plan.secrets);
@@ -102,13 +104,13 @@ impl RealEnvironment {
     }
 
     /// The folder of a round's profiles, by its place in the record and on disk.
-    fn profiles_of_round(&self, round: u32) -> Result<Folder> {
+    fn profiles_of_round(&self, round: u32) -> Result<ProfilesFolder> {
         let inside = format!("{}/round-{round}", record::PROFILES);
         let path = self.record.join(&inside);
         DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(|error| {
             Failure::Generator(format!("{}: cannot make the folder of profiles: {error}", path.display()))
         })?;
-        Ok(Folder { inside, path })
+        Ok(ProfilesFolder { inside, path })
     }
 
     /// Gives Node.js services the time to say hello. Others have nobody who would.
@@ -129,24 +131,24 @@ impl RealEnvironment {
 fn arm(
     services: &[Running],
     kind: CaptureKind,
-    (folder, variant): (&Folder, &str),
+    (folder, variant): (&ProfilesFolder, &str),
     stopped: &dyn Fn() -> bool,
 ) -> Vec<Option<Arming>> {
     let arm = |service: &Running| {
-        let file = |agent: &Agent| folder.path.join(profile_name(variant, &service.name, agent, kind));
+        let file = |agent: &ThreadAgent| folder.path.join(profile_name(variant, &service.name, agent, kind));
         Some(service.agent.as_ref()?.arm(wanted_of(kind)?, &file, stopped))
     };
     services.iter().map(arm).collect()
 }
 
 /// The folder of a round's profiles.
-struct Folder {
+struct ProfilesFolder {
     /// Relative to the record.
     inside: String,
     path: PathBuf,
 }
 
-impl Folder {
+impl ProfilesFolder {
     /// A file in it, as the record names it.
     fn named(&self, file: &Path) -> String {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -155,17 +157,17 @@ impl Folder {
 }
 
 /// What agents are asked for; `None` where it is not theirs.
-fn wanted_of(kind: CaptureKind) -> Option<Wanted> {
+fn wanted_of(kind: CaptureKind) -> Option<CaptureOrder> {
     match kind {
         CaptureKind::Plain | CaptureKind::Native => None,
-        CaptureKind::Counters => Some(Wanted::Counters),
-        CaptureKind::Cpu => Some(Wanted::Cpu { interval_us: CPU_INTERVAL_US }),
-        CaptureKind::Heap => Some(Wanted::Heap),
+        CaptureKind::Counters => Some(CaptureOrder::Counters),
+        CaptureKind::Cpu => Some(CaptureOrder::Cpu { interval_us: CPU_INTERVAL_US }),
+        CaptureKind::Heap => Some(CaptureOrder::Heap),
     }
 }
 
 /// `VARIANT-SERVICE-PID.cpuprofile`; of a worker thread with its number behind that of the process.
-fn profile_name(variant: &str, service: &str, agent: &Agent, kind: CaptureKind) -> String {
+fn profile_name(variant: &str, service: &str, agent: &ThreadAgent, kind: CaptureKind) -> String {
     let thread = if agent.thread == 0 { String::new() } else { format!("-{}", agent.thread) };
     let ending = if kind == CaptureKind::Heap { "heapprofile" } else { "cpuprofile" };
     format!("{variant}-{service}-{}{thread}.{ending}", agent.pid)
@@ -177,7 +179,7 @@ fn profile_name(variant: &str, service: &str, agent: &Agent, kind: CaptureKind) 
 ///
 /// # Errors
 /// Why it cannot be done, with what to do about it.
-fn begin_stacks(services: &[Running], kind: CaptureKind) -> Result<Option<Sampler>, String> {
+fn begin_stacks(services: &[Running], kind: CaptureKind) -> Result<Option<StackSampler>, String> {
     let processes = services.iter().flat_map(|service| service.processes(&[]));
     let pids: Vec<u32> = processes.map(|process| process.id.pid).collect();
     // Services that have ended are reported after the load.
@@ -188,11 +190,16 @@ fn begin_stacks(services: &[Running], kind: CaptureKind) -> Result<Option<Sample
         let hint = error.hint().map(|hint| format!("; {hint}"));
         format!("no native stacks: {error}{}", hint.unwrap_or_default())
     };
-    Sampler::start(&pids).map(Some).map_err(refused)
+    StackSampler::start(&pids).map(Some).map_err(refused)
 }
 
 /// Writes the stacks of a service's processes; what cannot be written is missing.
-fn keep_stacks(stacks: &[NativeProfile], service: &mut CapturedService, folder: &Folder, variant: &str) {
+fn keep_stacks(
+    stacks: &[NativeProfile],
+    service: &mut CapturedService,
+    folder: &ProfilesFolder,
+    variant: &str,
+) {
     for process in &mut service.processes {
         let Some(profile) = stacks.iter().find(|profile| profile.pid == process.pid) else { continue };
         let name = format!("{variant}-{}-{}.native.json", service.service, process.pid);
@@ -214,8 +221,8 @@ fn written(profile: &NativeProfile, file: &Path) -> Result<u64, String> {
 // the questions to agents that have answered already.
 
 /// An agent that was to capture, and its result.
-type Outcome = (Agent, Taken);
-type Taken = Result<Take, String>;
+type AgentCapture = (ThreadAgent, CaptureResult);
+type CaptureResult = Result<AgentTake, String>;
 
 /// What is known of a service in a window.
 struct Observation<'a> {
@@ -224,8 +231,8 @@ struct Observation<'a> {
     pub after: &'a [ProcessThreads],
     /// Whether agents were to capture.
     pub armed: bool,
-    pub results: Vec<Outcome>,
-    pub folder: &'a Folder,
+    pub results: Vec<AgentCapture>,
+    pub folder: &'a ProfilesFolder,
     pub secrets: &'a Secrets,
 }
 
@@ -254,10 +261,10 @@ impl Observation<'_> {
     }
 
     /// Agents that were to capture with their results, and those that are there beside them.
-    fn agents(&self) -> Vec<(Agent, Option<&Taken>)> {
-        let mut agents: Vec<(Agent, Option<&Taken>)> =
+    fn agents(&self) -> Vec<(ThreadAgent, Option<&CaptureResult>)> {
+        let mut agents: Vec<(ThreadAgent, Option<&CaptureResult>)> =
             self.results.iter().map(|(agent, result)| (agent.clone(), Some(result))).collect();
-        let there = self.service.agent.as_ref().map(AgentHost::agents).unwrap_or_default();
+        let there = self.service.agent.as_ref().map(AgentHostFolder::agents).unwrap_or_default();
         for agent in there {
             if !agents.iter().any(|(known, _)| (known.pid, known.thread) == (agent.pid, agent.thread)) {
                 agents.push((agent, None));
@@ -267,7 +274,7 @@ impl Observation<'_> {
         agents
     }
 
-    fn seen(&self, agent: &Agent, result: Option<&Taken>) -> AgentSeen {
+    fn seen(&self, agent: &ThreadAgent, result: Option<&CaptureResult>) -> AgentSeen {
         let late = || self.armed && agent.role != Role::Tool;
         let mut failed = match result {
             Some(Err(reason)) => Some(reason.clone()),
@@ -330,7 +337,7 @@ impl Observation<'_> {
                 }
             }
         }
-        let notes = self.service.agent.as_ref().map(AgentHost::notes).unwrap_or_default();
+        let notes = self.service.agent.as_ref().map(AgentHostFolder::notes).unwrap_or_default();
         missing.extend(notes.into_iter().map(|note| Missing::new(Absence::Other, note)));
         missing
     }

@@ -7,21 +7,21 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use load::{Address, Contract, LoadSpec, Request, Until};
+use load::{Address, Contract, LoadSpec, RequestSpec, Until};
 use machine::groups::have_pods_here;
 use model::quantity::span;
 use model::{Cause, header};
 use plan::{Ready, ReadyResponse, Secrets, Service, Url, Variant};
 use record::{Counts, PodSeen};
 use remote::Blame;
-use remote::kubernetes::Deployed;
-use services::{Sample, Watched};
+use remote::kubernetes::DeployedAccess;
+use services::{UsageSample, WatchedProcesses};
 
 use super::loading::{connect_timeout, host, requests, tls};
 use super::witness::{is_harmless, plain};
 use super::{RealEnvironment, hinted};
 use crate::environment::{Failure, Result};
-use crate::url::{Reached, expected, reach, unseen, watched, works_here};
+use crate::url::{ReachedUrl, expected, reach, unseen, watched, works_here};
 
 /// Between two looks at whether it is ready.
 const LOOK_AGAIN: Duration = Duration::from_millis(300);
@@ -32,25 +32,25 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 const PODS_HERE: &str = "its pods run on this machine, and what they use cannot be told from what others do";
 
 /// What a trial loads that was not started.
-pub(super) struct Loaded {
+pub(super) struct LoadedTarget {
     /// Where the load goes.
     pub address: Address,
     /// As it was when the trial began, in the record's words.
-    pub kept: record::Deployed,
+    pub kept: record::DeployedSeen,
     /// Who may look at it, where it is a Service of a cluster.
-    cluster: Option<Arc<Deployed>>,
+    cluster: Option<Arc<DeployedAccess>>,
     /// The processes behind a URL, where they are seen.
-    watched: Option<Watched>,
+    watched: Option<WatchedProcesses>,
 }
 
-impl Loaded {
+impl LoadedTarget {
     /// The processes there, with the name of their service, where they are seen.
-    pub fn watched(&self) -> Option<(&str, &Watched)> {
+    pub fn watched(&self) -> Option<(&str, &WatchedProcesses)> {
         Some((&self.kept.service, self.watched.as_ref()?))
     }
 
     /// What they have used so far.
-    pub fn sampled(&mut self) -> Option<(&str, Sample)> {
+    pub fn sampled(&mut self) -> Option<(&str, UsageSample)> {
         let sample = self.watched.as_mut()?.sample();
         Some((&self.kept.service, sample))
     }
@@ -62,16 +62,16 @@ impl Loaded {
 }
 
 /// What is kept of it, without anything that was seen there.
-fn kept(service: &Service, place: String, address: &Address) -> record::Deployed {
+fn kept(service: &Service, place: String, address: &Address) -> record::DeployedSeen {
     let (service, address) = (service.name.clone(), address.to_string());
     let (addresses, pods) = (Vec::new(), Vec::new());
-    record::Deployed { service, place, address, addresses, is_here: false, unseen: None, pods }
+    record::DeployedSeen { service, place, address, addresses, is_here: false, unseen: None, pods }
 }
 
 impl RealEnvironment {
     /// What a variant loads, where that runs already, once it accepts connections, or a pod behind it is ready. Whether it is ready is for
     /// [`RealEnvironment::await_answers`].
-    pub(super) fn loaded_of(&mut self, index: usize, variant: &Variant) -> Result<Option<Loaded>> {
+    pub(super) fn loaded_of(&mut self, index: usize, variant: &Variant) -> Result<Option<LoadedTarget>> {
         let Some(service) = variant.entry_service() else { return Ok(None) };
         let until = Instant::now() + service.ready_timeout;
         loop {
@@ -89,7 +89,7 @@ impl RealEnvironment {
     }
 
     /// A Service of a cluster, or why it is not ready yet; an error is one that waiting does not mend.
-    fn in_cluster(&self, service: &Service, wanted: &plan::Deployed) -> Result<Result<Loaded>> {
+    fn in_cluster(&self, service: &Service, wanted: &plan::Deployed) -> Result<Result<LoadedTarget>> {
         let nobody = || Failure::Service(format!("{wanted}: nobody has looked for it"));
         let deployed = Arc::clone(self.deployed.at(wanted).ok_or_else(nobody)?);
         let failed = |error: &remote::Error| {
@@ -107,8 +107,9 @@ impl RealEnvironment {
         let address = Address::Tcp(behind.address);
         let is_here = have_pods_here(behind.pods.iter().map(|pod| pod.uid.as_str()));
         let (unseen, pods) = (is_here.then(|| PODS_HERE.to_owned()), behind.pods);
-        let kept = record::Deployed { is_here, unseen, pods, ..kept(service, deployed.place(), &address) };
-        Ok(Ok(Loaded { address, kept, cluster: Some(deployed), watched: None }))
+        let kept =
+            record::DeployedSeen { is_here, unseen, pods, ..kept(service, deployed.place(), &address) };
+        Ok(Ok(LoadedTarget { address, kept, cluster: Some(deployed), watched: None }))
     }
 
     fn behind_url(
@@ -117,7 +118,7 @@ impl RealEnvironment {
         variant: &Variant,
         service: &Service,
         url: &Url,
-    ) -> Result<Loaded> {
+    ) -> Result<LoadedTarget> {
         let destinations = &self.destinations;
         // Where no load comes from here, this machine need not reach it.
         let reached = match self.plan.generators.local {
@@ -128,12 +129,13 @@ impl RealEnvironment {
         let unseen = || unseen(&self.plan, &self.destinations).remove(&index);
         let unseen = self.unseen.entry(index).or_insert_with(unseen);
         let watched = unseen.as_ref().map_or_else(|| watched(url, &reached), |why| Err(why.clone()));
-        watched.iter().for_each(Watched::forget_peaks);
-        let Reached { address, addresses } = reached;
+        watched.iter().for_each(WatchedProcesses::forget_peaks);
+        let ReachedUrl { address, addresses } = reached;
         let (unseen, watched) = (watched.as_ref().err().cloned(), watched.ok());
         let is_here = watched.is_some() || works_here(&address);
-        let kept = record::Deployed { addresses, is_here, unseen, ..kept(service, url.origin(), &address) };
-        Ok(Loaded { address, kept, cluster: None, watched })
+        let kept =
+            record::DeployedSeen { addresses, is_here, unseen, ..kept(service, url.origin(), &address) };
+        Ok(LoadedTarget { address, kept, cluster: None, watched })
     }
 
     /// Waits for a while before another look; `false` where there is no time for one.
@@ -225,7 +227,7 @@ fn asked(
     entry: &Service,
     address: &Address,
     secrets: &Secrets,
-) -> Result<Option<(Request, Contract)>> {
+) -> Result<Option<(RequestSpec, Contract)>> {
     let host = host(variant, address);
     Ok(match &entry.ready {
         Ready::Tcp => None,
@@ -233,16 +235,16 @@ fn asked(
         Ready::Response if variant.load.has_users() => None,
         // The path of a URL, which comes before it, may have a secret in it.
         Ready::Http(path) => {
-            Some((Request::new("GET", &secrets.fill_request(path, false), &host), Contract::default()))
+            Some((RequestSpec::new("GET", &secrets.fill_request(path, false), &host), Contract::default()))
         }
         Ready::Response => {
             // With the fields that the load has; other methods may change something.
             let mut requests = requests(&variant.load, &host, secrets)?.into_iter();
-            let own = || Request::new("GET", entry.url().map_or("/", |url| &url.path), &host);
+            let own = || RequestSpec::new("GET", entry.url().map_or("/", |url| &url.path), &host);
             let request = requests.find(is_harmless).unwrap_or_else(own);
             let accepted = variant.ready_response();
             let status = (100..=599).filter(|status| accepted.accepts(*status)).collect();
-            Some((Request { contract: None, ..request }, Contract { status, ..Contract::default() }))
+            Some((RequestSpec { contract: None, ..request }, Contract { status, ..Contract::default() }))
         }
     })
 }
@@ -252,7 +254,7 @@ fn asked(
 fn turned_away(
     variant: &Variant,
     called: &str,
-    request: &Request,
+    request: &RequestSpec,
     address: &Address,
     counts: &Counts,
 ) -> Result<()> {

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use load::{LoadSpec, Until};
 use plan::Plan;
-use record::{Counts, Generator, GeneratorPart};
-use remote::generators::{Fleet, FleetError, Ran};
-use remote::{Error, Wanted};
+use record::{ConnectedGenerator, Counts, GeneratorPart};
+use remote::generators::{Fleet, FleetError, FleetWindow};
+use remote::{Error, WantedGenerators};
 
 use super::hinted;
-use crate::environment::{Connected, Connecting, Failure, Lost, Result};
+use crate::environment::{Connected, Connecting, Failure, LostGenerator, Result};
 use crate::stop::Stop;
 
 /// Connections for which a thread of a generator on another machine is worth having: with few of them requests that are due would wait
@@ -23,7 +23,7 @@ use crate::stop::Stop;
 const CONNECTIONS_PER_THREAD: u32 = 32;
 
 /// Hears how far the connecting is.
-type Watch<'a> = &'a mut dyn FnMut(Connecting<'_>);
+type ConnectWatch<'a> = &'a mut dyn FnMut(Connecting<'_>);
 
 /// The generators of a plan, connected or still to be.
 pub(super) struct Elsewhere {
@@ -52,7 +52,7 @@ impl Elsewhere {
     }
 
     /// Has all generators there.
-    pub fn connect(&mut self, watch: Watch<'_>) -> Result<Connected> {
+    pub fn connect(&mut self, watch: ConnectWatch<'_>) -> Result<Connected> {
         if let Some(mut fleet) = self.fleet.take() {
             let mended = self.mend(&mut fleet, watch);
             self.fleet = Some(fleet);
@@ -67,7 +67,7 @@ impl Elsewhere {
     }
 
     /// Replaces those that are gone, with one attempt each.
-    fn mend(&mut self, fleet: &mut Fleet, watch: Watch<'_>) -> Result<Connected> {
+    fn mend(&mut self, fleet: &mut Fleet, watch: ConnectWatch<'_>) -> Result<Connected> {
         let (missing, names) = (fleet.missing(), fleet.generators());
         let lost = self.named(&names, &fleet.take_lost());
         if missing.is_empty() {
@@ -80,7 +80,7 @@ impl Elsewhere {
                 Err(Failure::Generator(why)) => given_up.extend(places.iter().map(|place| {
                     let first = self.gone.get(place).cloned().unwrap_or_default();
                     let why = format!("{first}, and could not be replaced: {why}");
-                    Lost { generator: names[*place].name.clone(), why }
+                    LostGenerator { generator: names[*place].name.clone(), why }
                 })),
                 Err(failure) => return Err(failure),
             }
@@ -93,7 +93,7 @@ impl Elsewhere {
     }
 
     /// Puts others in the places of those that are gone.
-    fn replace(&mut self, fleet: &mut Fleet, places: &[usize], watch: Watch<'_>) -> Result<()> {
+    fn replace(&mut self, fleet: &mut Fleet, places: &[usize], watch: ConnectWatch<'_>) -> Result<()> {
         let channels = self.opened(watch, |wanted| remote::again(wanted, places))?;
         for (place, channel) in places.iter().zip(channels) {
             fleet.replace(*place, channel).map_err(|error| Failure::Generator(error.to_string()))?;
@@ -104,13 +104,13 @@ impl Elsewhere {
 
     fn opened<T>(
         &self,
-        watch: Watch<'_>,
-        open: impl FnOnce(&mut Wanted<'_>) -> Result<T, Vec<Error>>,
+        watch: ConnectWatch<'_>,
+        open: impl FnOnce(&mut WantedGenerators<'_>) -> Result<T, Vec<Error>>,
     ) -> Result<T> {
         let here = || generate_here(self.arguments);
         let cancelled = || self.stop.is_requested();
         let mut watch = |waiting: &[String], for_now: Duration| watch(Connecting { waiting, for_now });
-        let mut wanted = Wanted {
+        let mut wanted = WantedGenerators {
             generators: &self.plan.generators,
             run: &self.run,
             arguments: self.arguments,
@@ -149,7 +149,7 @@ impl Elsewhere {
         let stop = self.stop.clone();
         let local = usize::try_from(self.plan.generators.local).unwrap_or(usize::MAX);
         let fleet = self.fleet()?;
-        let Ran { counts, parts, lost } = fleet.run(until, &|| stop.is_requested());
+        let FleetWindow { counts, parts, lost } = fleet.run(until, &|| stop.is_requested());
         // Who does not say how far it came may have sent much.
         if stop.is_requested() && parts.len() < fleet.clocks().count() {
             return Err(Failure::Interrupted);
@@ -193,11 +193,11 @@ impl Elsewhere {
     }
 
     /// Those that are gone, of these generators; it is kept in mind why.
-    fn named(&mut self, generators: &[Generator], errors: &[FleetError]) -> Vec<Lost> {
+    fn named(&mut self, generators: &[ConnectedGenerator], errors: &[FleetError]) -> Vec<LostGenerator> {
         let lost = errors.iter().map(|error| {
             let place = generators.iter().position(|there| there.name == error.generator);
             self.gone.extend(place.map(|place| (place, error.to_string())));
-            Lost { generator: error.generator.clone(), why: error.to_string() }
+            LostGenerator { generator: error.generator.clone(), why: error.to_string() }
         });
         lost.collect()
     }
@@ -215,7 +215,7 @@ fn divided(
     spec: &LoadSpec,
     threads: Option<u32>,
     (local, cpus): (u32, &[usize]),
-    generators: &[Generator],
+    generators: &[ConnectedGenerator],
 ) -> Vec<LoadSpec> {
     let cpus_here = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     let threads = |place: u32, connections: u32| {
@@ -243,21 +243,22 @@ fn listed(errors: impl Iterator<Item = String>) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use load::{Address, Request};
+    use load::{Address, RequestSpec};
 
     use super::*;
 
-    fn generator(processors: u32) -> Generator {
-        Generator { name: "g".into(), host: "h".into(), processors }
+    fn generator(processors: u32) -> ConnectedGenerator {
+        ConnectedGenerator { name: "g".into(), host: "h".into(), processors }
     }
 
     fn parts(
         connections: u32,
         threads: Option<u32>,
-        generators: &[Generator],
+        generators: &[ConnectedGenerator],
     ) -> Vec<(u32, u32, Vec<usize>)> {
         let address = Address::Tcp("127.0.0.1:1".parse().expect("an address"));
-        let spec = LoadSpec { connections, ..LoadSpec::new(address, vec![Request::new("GET", "/", "a")]) };
+        let spec =
+            LoadSpec { connections, ..LoadSpec::new(address, vec![RequestSpec::new("GET", "/", "a")]) };
         let parts = divided(&spec, threads, (2, &[6, 7]), generators);
         parts.into_iter().map(|part| (part.connections, part.threads, part.cpus)).collect()
     }

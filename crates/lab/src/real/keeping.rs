@@ -4,29 +4,29 @@ use std::collections::BTreeMap;
 
 use model::EndpointOutcome;
 use record::{ContentSeen, Counts, ServiceUse};
-use services::Sample;
+use services::UsageSample;
 use stats::Latencies;
 
 /// What a living service had used by one moment.
-pub(super) struct Sampled {
+pub(super) struct SampledUsage {
     /// Index of its variant.
     pub variant: usize,
     pub service: String,
-    pub sample: Sample,
+    pub sample: UsageSample,
 }
 
 /// What services used between two samples, of those that are wanted.
 pub(super) fn uses(
-    before: &[Sampled],
-    after: &[Sampled],
-    wanted: impl Fn(&Sampled) -> bool,
+    before: &[SampledUsage],
+    after: &[SampledUsage],
+    wanted: impl Fn(&SampledUsage) -> bool,
 ) -> Vec<ServiceUse> {
     let pairs = before.iter().zip(after).filter(|(before, _)| wanted(before));
     pairs.map(|(before, after)| service_use(&before.service, &before.sample, &after.sample)).collect()
 }
 
-fn service_use(name: &str, before: &Sample, after: &Sample) -> ServiceUse {
-    let Sample {
+fn service_use(name: &str, before: &UsageSample, after: &UsageSample) -> ServiceUse {
+    let UsageSample {
         cpu_ns,
         // Told of the trial as a whole.
         cpu_source: _,

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use load::{
-    Address, Arrivals, ClientCertificate, First, Generator, LoadError, LoadSpec, Request, Tls, Trust, Until,
-    Users, Values,
+    Address, Arrivals, ClientCertificate, FirstRequest, Generator, LoadError, LoadSpec, RequestSpec, TlsSpec,
+    Trust, Until, Users, Values,
 };
 use model::{AskedOpen, FailureKind};
 use plan::{Generators, Load, Plan, Secrets, Variant};
 use record::{Counts, GeneratorPart, MachineUse, Slice};
-use services::{Error, Network};
+use services::{Error, NetworkPair};
 
 use super::elsewhere::Elsewhere;
 use super::keeping::{keep_contents, kept};
@@ -45,7 +45,7 @@ impl RealEnvironment {
         variant: &Variant,
         address: &Address,
         (open, seed): (Option<AskedOpen>, u64),
-        network: Option<&Network>,
+        network: Option<&NetworkPair>,
     ) -> Result<Loader> {
         let (threads, cpus) = (variant.load.threads, &self.division.generator);
         let wanted = threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1));
@@ -68,7 +68,7 @@ impl RealEnvironment {
         &mut self,
         spec: LoadSpec,
         threads: Option<u32>,
-        network: Option<&Network>,
+        network: Option<&NetworkPair>,
     ) -> Result<Loader> {
         match &mut self.elsewhere {
             Some(elsewhere) => {
@@ -248,18 +248,18 @@ const CONNECT_TIMEOUT_ELSEWHERE: Duration = Duration::from_secs(5);
 const CONNECT_BYTES: u64 = 200;
 
 /// The link that a load asks for; `None` is loopback.
-pub(super) fn network(load: &Load) -> Result<Option<Network>> {
-    load.network.as_ref().map(Network::make).transpose().map_err(no_way)
+pub(super) fn network(load: &Load) -> Result<Option<NetworkPair>> {
+    load.network.as_ref().map(NetworkPair::make).transpose().map_err(no_way)
 }
 
 /// Does `job` where the client is. The generator's threads and connections, made there, stay there.
-pub(super) fn at_client<T>(network: Option<&Network>, job: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn at_client<T>(network: Option<&NetworkPair>, job: impl FnOnce() -> Result<T>) -> Result<T> {
     let _there = network.map(|network| network.client.visit()).transpose().map_err(no_way)?;
     job()
 }
 
 /// Does `job` where the services are, so that they stay there. Looks at whether they are ready have no link to cross.
-pub(super) fn at_services<T>(network: Option<&Network>, job: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn at_services<T>(network: Option<&NetworkPair>, job: impl FnOnce() -> Result<T>) -> Result<T> {
     let _there = network.map(|network| network.services.visit()).transpose().map_err(no_way)?;
     job()
 }
@@ -343,7 +343,7 @@ pub fn check_load(plan: &Plan) -> Result<(), LabError> {
 ///
 /// # Errors
 /// [`Failure::Refused`], with what is wrong with a file.
-pub(super) fn requests(load: &Load, host: &str, secrets: &Secrets) -> Result<Vec<Request>> {
+pub(super) fn requests(load: &Load, host: &str, secrets: &Secrets) -> Result<Vec<RequestSpec>> {
     let all = load.requests.iter().enumerate().filter(|(_, request)| !request.once);
     all.map(|(index, _)| one(load, index, host, secrets)).collect()
 }
@@ -352,12 +352,12 @@ pub(super) fn requests(load: &Load, host: &str, secrets: &Secrets) -> Result<Vec
 fn users(load: &Load, host: &str, secrets: &Secrets) -> Result<Users> {
     let first = load.requests.iter().enumerate().filter(|(_, request)| request.once);
     let first = first.map(|(index, request)| {
-        Ok(First { request: one(load, index, host, secrets)?, capture: request.capture.clone() })
+        Ok(FirstRequest { request: one(load, index, host, secrets)?, capture: request.capture.clone() })
     });
     Ok(Users { first: first.collect::<Result<_>>()?, cookies: load.cookies, think: load.think })
 }
 
-fn one(load: &Load, index: usize, host: &str, secrets: &Secrets) -> Result<Request> {
+fn one(load: &Load, index: usize, host: &str, secrets: &Secrets) -> Result<RequestSpec> {
     let request = &load.requests[index];
     let plan::Request {
         weight,
@@ -382,7 +382,7 @@ fn one(load: &Load, index: usize, host: &str, secrets: &Secrets) -> Result<Reque
         Some(file) => read(file)?,
         None => filled(body).into_bytes(),
     };
-    Ok(Request {
+    Ok(RequestSpec {
         name: name(request, &path),
         weight: *weight,
         method: method.clone(),
@@ -408,7 +408,7 @@ fn name(request: &plan::Request, sent: &str) -> String {
 ///
 /// # Errors
 /// [`Failure::Refused`], if that cannot be read.
-pub(super) fn tls(tls: &plan::Tls) -> Result<Tls> {
+pub(super) fn tls(tls: &plan::Tls) -> Result<TlsSpec> {
     let plan::Tls { ca, server_name, insecure, cert, key, resumption } = tls;
     let trust = match (ca, insecure) {
         (_, true) => Trust::Anything,
@@ -421,7 +421,7 @@ pub(super) fn tls(tls: &plan::Tls) -> Result<Tls> {
         Ok(ClientCertificate { chain: read(cert)?, key: read(key)? })
     };
     let client = cert.as_ref().map(of_client).transpose()?;
-    Ok(Tls { server_name, trust, resumption: *resumption, client })
+    Ok(TlsSpec { server_name, trust, resumption: *resumption, client })
 }
 
 /// Reads rows of values; the end of the file's name says in which form.

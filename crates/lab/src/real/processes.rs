@@ -11,7 +11,7 @@ use load::Address;
 use model::text::cut_bytes;
 use plan::{Plan, Secrets};
 use record::{ProcessSeen, ServiceStarted};
-use services::{CpuSource, Listening, Running, Sight, Watched};
+use services::{CpuSource, Listening, Running, ServiceProcesses, WatchedProcesses};
 
 use super::RealEnvironment;
 use super::keeping::cpu_source;
@@ -25,18 +25,18 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What is kept of the environments of a service's processes.
 #[derive(Default)]
-pub(super) struct Watch {
+pub(super) struct ProcessWatch {
     names: BTreeSet<String>,
     /// Values that the plan gives variables of these names, and the words of its commands, as they are kept: nobody's secret.
     given: BTreeSet<(String, String)>,
 }
 
-impl Watch {
+impl ProcessWatch {
     /// The variables that any variant sets for this service, by `env` or in its command, and those that change what runs from outside.
-    pub fn of(plan: &Plan, service: &str) -> Watch {
+    pub fn of(plan: &Plan, service: &str) -> ProcessWatch {
         let services = plan.variants.iter().flat_map(|variant| &variant.services);
         let services = services.filter(|other| other.name == service);
-        let services: Vec<&plan::Command> = services.filter_map(plan::Service::command).collect();
+        let services: Vec<&plan::ServiceCommand> = services.filter_map(plan::Service::command).collect();
         let words =
             services.iter().flat_map(|service| &service.command).flat_map(|word| word.split_whitespace());
         let set = services.iter().flat_map(|service| service.env.clone());
@@ -44,7 +44,7 @@ impl Watch {
         let given: BTreeSet<(String, String)> = given.collect();
         let watched = analysis::checks::WATCHED_VARIABLES.map(str::to_owned);
         let names = given.iter().map(|(name, _)| name.clone()).chain(watched).collect();
-        Watch { names, given }
+        ProcessWatch { names, given }
     }
 
     /// A variable as it is kept. What came from elsewhere, the shell that Proofload was started in for example, may be a secret.
@@ -93,7 +93,7 @@ impl RealEnvironment {
 /// What ran already and may be seen, as what was started is kept.
 pub(super) fn watched(
     service: &str,
-    watched: &Watched,
+    watched: &WatchedProcesses,
     address: &Address,
     secrets: &Secrets,
 ) -> ServiceStarted {
@@ -104,7 +104,7 @@ pub(super) fn watched(
         port,
         cpus: machine::process::cpus(watched.pid()),
         cpu_source: cpu_source(CpuSource::Processes).to_owned(),
-        processes: kept(&watched.sight(&[]), &Watch::default(), secrets),
+        processes: kept(&watched.sight(&[]), &ProcessWatch::default(), secrets),
         ..ServiceStarted::default()
     }
 }
@@ -113,7 +113,7 @@ pub(super) fn watched(
 /// called where the services' network is.
 pub(super) fn at_end(
     services: &[Running],
-    watches: &BTreeMap<String, Watch>,
+    watches: &BTreeMap<String, ProcessWatch>,
     secrets: &Secrets,
 ) -> (BTreeMap<String, Vec<ProcessSeen>>, Vec<String>, Vec<String>) {
     let (mut processes, mut strangers, mut late_ports) = (BTreeMap::new(), Vec::new(), Vec::new());
@@ -133,11 +133,11 @@ pub(super) fn at_end(
     (processes, strangers, late_ports)
 }
 
-fn sight(service: &Running, watch: &Watch) -> Sight {
+fn sight(service: &Running, watch: &ProcessWatch) -> ServiceProcesses {
     service.sight(&watch.names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn kept(sight: &Sight, watch: &Watch, secrets: &Secrets) -> Vec<ProcessSeen> {
+fn kept(sight: &ServiceProcesses, watch: &ProcessWatch, secrets: &Secrets) -> Vec<ProcessSeen> {
     let told = |(name, value): (&String, &String)| {
         (name.clone(), watch.told(name, &secrets.mask(Some(name), value)))
     };
@@ -177,7 +177,7 @@ b = { api.command = ["env", "LD_PRELOAD=j.so", "-u", "GONE", "node", "a=/b"] }
 "#;
         let text = text.replace("[services.api]", "entry = \"api\"\n[services.api]");
         let plan = plan::parse(&text, std::path::Path::new("/")).expect("a plan");
-        let watch = Watch::of(&plan, "api");
+        let watch = ProcessWatch::of(&plan, "api");
         let found = &watch.names;
         for name in ["POOL", "MODE", "LD_PRELOAD", "NODE_OPTIONS"] {
             assert!(found.iter().any(|found| found == name), "{name}: {found:?}");

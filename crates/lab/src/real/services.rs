@@ -8,11 +8,11 @@ use std::time::Instant;
 
 use plan::{Service, Variant};
 use record::{TrialEnded, WorkersLost};
-use services::{AgentHost, Blame, Error, Placement, Ports, Running};
+use services::{AgentHostFolder, Blame, Error, Placement, Ports, Running};
 
-use super::deployed::Loaded;
+use super::deployed::LoadedTarget;
 use super::loading::at_services;
-use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name_of, hinted, processes};
+use super::{LOGS, LOOPBACK, LivingTrial, RealEnvironment, file_name_of, hinted, processes};
 use crate::environment::{Failure, Result, Start};
 
 impl RealEnvironment {
@@ -41,7 +41,7 @@ impl RealEnvironment {
                 placement.ready_response = variant.ready_response();
             }
             let no_agent = |error| Failure::Service(format!("the agent's folder cannot be made: {error}"));
-            placement.agent = start.capture.map(|_| AgentHost::new()).transpose().map_err(no_agent)?;
+            placement.agent = start.capture.map(|_| AgentHostFolder::new()).transpose().map_err(no_agent)?;
             placement.cpus.clone_from(self.cpus_at_start());
             placement.values.extend(self.values.clone());
             let running = services::start(&self.warden, service, &ports, &placement, &cancelled);
@@ -90,9 +90,9 @@ impl RealEnvironment {
     }
 
     /// Stops the services of a trial, and tells what was seen of them at the end.
-    pub(super) fn stopped(&mut self, living: Living) -> TrialEnded {
-        let Living { block, variant, services, loader, network, loaded, contents, .. } = living;
-        let watched = loaded.as_ref().and_then(Loaded::watched);
+    pub(super) fn stopped(&mut self, living: LivingTrial) -> TrialEnded {
+        let LivingTrial { block, variant, services, loader, network, loaded, contents, .. } = living;
+        let watched = loaded.as_ref().and_then(LoadedTarget::watched);
         let lost = services.iter().map(|service| (service.name.as_str(), service.workers_lost()));
         let lost = lost.chain(watched.map(|(service, seen)| (service, seen.lost())));
         // Who goes on with fewer workers, or with new ones, is not what was to be measured.
@@ -103,7 +103,7 @@ impl RealEnvironment {
         // Who cannot get there has nothing to tell of it; the rest is told all the same.
         let look = at_services(network.as_ref(), look);
         let (processes_by_service, strangers_listening, late_ports) = look.unwrap_or_default();
-        let pods = loaded.as_ref().and_then(Loaded::pods);
+        let pods = loaded.as_ref().and_then(LoadedTarget::pods);
         // The connections go first, so that a service that waits for them to close can end at once.
         self.unload(loader);
         let peak = |service: &Running| (service.name.clone(), service.peak_memory());

@@ -5,7 +5,7 @@ use std::path::Path;
 use analysis::{Grade, conclude};
 use record::{MachineUse, Record, Slice};
 
-use machine::{CounterTexts as Texts, Look, TcpCounters, clock};
+use machine::{CounterTexts as Texts, MachineCounters, TcpCounters, clock};
 
 mod network;
 
@@ -29,8 +29,8 @@ fn texts(seconds: u64) -> Texts {
     }
 }
 
-fn look(seconds: u64, texts: &Texts, ours_ns: u64) -> Look {
-    Look::of(texts, &[0, 1], seconds * 1_000_000_000, ours_ns)
+fn look(seconds: u64, texts: &Texts, ours_ns: u64) -> MachineCounters {
+    MachineCounters::of(texts, &[0, 1], seconds * 1_000_000_000, ours_ns)
 }
 
 /// What a second gives in which the generator used 0.2 s and the services 0.8 s, with a fault planted into its end.
@@ -78,7 +78,7 @@ fn what_services_and_generator_use_is_not_a_strangers_and_never_less_than_nothin
     let packets = |texts: &mut Texts| put(&mut texts.stat, "0 7 9 0 0 0\n", "0 57 59 0 0 0\n");
     assert_eq!(second(packets).strangers_cpu_ns, 0);
     // Processors that the run may not use are somebody else's.
-    let elsewhere = |seconds| Look::of(&texts(seconds), &[1], 0, 0);
+    let elsewhere = |seconds| MachineCounters::of(&texts(seconds), &[1], 0, 0);
     assert_eq!(elsewhere(10).until(&elsewhere(11), 0).strangers_cpu_ns, 0);
     // Clocks of processes are finer than ticks.
     let later = texts(11);

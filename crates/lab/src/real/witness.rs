@@ -6,11 +6,11 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use load::{Address, Fetched, Protocol, Request};
+use load::{Address, Fetched, Protocol, RequestSpec};
 use model::header;
 use plan::Secrets;
 use record::Witness;
-use services::Network;
+use services::NetworkPair;
 
 use super::RealEnvironment;
 use super::loading::{at_client, host, requests};
@@ -34,7 +34,7 @@ impl RealEnvironment {
         &mut self,
         variant: usize,
         address: &Address,
-        network: Option<&Network>,
+        network: Option<&NetworkPair>,
     ) -> Result<Vec<Witness>> {
         // Who asks for no warm-up measures what the first request costs.
         let cold = self.plan.design.warmup.is_some_and(|warmup| warmup.is_zero());
@@ -96,12 +96,17 @@ fn look(
     (witnesses, began.elapsed() > SLOW.min(load.timeout / 2))
 }
 
-pub(super) fn is_harmless(request: &Request) -> bool {
+pub(super) fn is_harmless(request: &RequestSpec) -> bool {
     matches!(request.method.as_str(), "GET" | "HEAD")
 }
 
 /// Without an answer there is nothing to tell: the load will show what is wrong.
-fn witness(request: &Request, address: SocketAddr, timeout: Duration, secrets: &Secrets) -> Option<Witness> {
+fn witness(
+    request: &RequestSpec,
+    address: SocketAddr,
+    timeout: Duration,
+    secrets: &Secrets,
+) -> Option<Witness> {
     let began = Instant::now();
     let first = load::fetch(address, request, timeout)?;
     let quick = began.elapsed() <= SLOW;
@@ -110,7 +115,7 @@ fn witness(request: &Request, address: SocketAddr, timeout: Duration, secrets: &
 }
 
 /// The coding that a response has if the request accepts gzip; see [`Witness::coding_on_request`].
-fn coding_on_request(seen: &Witness, request: &Request, address: SocketAddr) -> Option<String> {
+fn coding_on_request(seen: &Witness, request: &RequestSpec, address: SocketAddr) -> Option<String> {
     let is_coded = seen.headers.iter().any(|(name, _)| header::is_same(name, "content-encoding"));
     // One that is not known to repeat may have taken long.
     if !seen.repeats || is_coded || seen.accept_encoding.is_some() {
@@ -124,7 +129,7 @@ fn coding_on_request(seen: &Witness, request: &Request, address: SocketAddr) -> 
     load::fetch(address, &request, SLOW)?.headers.into_iter().find_map(coding)
 }
 
-fn told(request: &Request, first: Fetched, second: Option<&Fetched>, secrets: &Secrets) -> Witness {
+fn told(request: &RequestSpec, first: Fetched, second: Option<&Fetched>, secrets: &Secrets) -> Witness {
     let accept: Vec<&str> = header::values(&request.headers, "accept-encoding").map(String::as_str).collect();
     let field = |(name, value): (String, String)| {
         let name = header::key(&name);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plan::{Command, Plan, Ready, Service, Source};
+use plan::{Plan, Ready, Service, ServiceCommand, ServiceSource};
 use proofload_lab::Update;
 use record::{EndReason, Record};
 
@@ -12,7 +12,7 @@ use crate::environment::{Simulated, finished, plan, reason, watched};
 fn unknown_ports(budget_s: u64) -> Plan {
     let service = Service {
         name: "api".into(),
-        source: Source::Command(Command::default()),
+        source: ServiceSource::Command(ServiceCommand::default()),
         ready: Ready::Tcp,
         ready_timeout: Duration::from_secs(60),
         needs: Vec::new(),

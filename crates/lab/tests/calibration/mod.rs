@@ -46,8 +46,9 @@ fn a_calibration_gives_back_the_spreads_of_the_world() {
     // margin.
     let least: Vec<f64> = noise.found.iter().filter_map(|found| found.difference).collect();
     assert!(least.len() == 3 && least[0] > least[1] && least[1] > least[2], "{:?}", noise.found);
-    let fits =
-        |found: &analysis::Found| f64::from(found.blocks) * found_block_s(&record) <= found.budget_s * 1.05;
+    let fits = |found: &analysis::BudgetReach| {
+        f64::from(found.blocks) * found_block_s(&record) <= found.budget_s * 1.05
+    };
     assert!(noise.found.iter().all(fits), "{:?}", noise.found);
     let enough = noise.blocks_to_find(least[1] * 1.001, &experiment.design, 1);
     assert_eq!(enough, Some(noise.found[1].blocks));

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use analysis::{Outcome, conclude};
 use model::Until;
-use plan::{Metric, Plan, Rate};
+use plan::{Metric, Plan, PlannedRate};
 use proofload_lab::{
-    LabError, News, Progress, ROUNDS, Schedule, TRIALS, VARIANTS_MAX, capture_only, explained,
+    BlockSchedule, LabError, Progress, ROUNDS, TRIALS, UpdateNews, VARIANTS_MAX, capture_only, explained,
 };
 use record::{Capture, CaptureKind, EndReason, Record};
 
@@ -24,8 +24,8 @@ fn asked(variants: usize) -> Plan {
 fn captured(plan: Plan, environment: &mut Simulated) -> (Record, Vec<String>, Vec<f64>) {
     let (mut said, mut told) = (Vec::new(), Vec::new());
     let mut watch = |update: &proofload_lab::Update<'_>| match update.news {
-        News::Progress(Progress::NotExplained(why)) => said.push(why.to_owned()),
-        News::Progress(Progress::Explaining { seconds, .. }) => told.push(seconds),
+        UpdateNews::Progress(Progress::NotExplained(why)) => said.push(why.to_owned()),
+        UpdateNews::Progress(Progress::Explaining { seconds, .. }) => told.push(seconds),
         _ => {}
     };
     let (record, result) = watched(plan, 7, environment, &mut watch);
@@ -47,7 +47,7 @@ fn each_variant_is_captured_once_a_round_in_an_order_from_the_seed_after_the_res
     assert_eq!(said, Vec::<String>::new());
     let mut expected = Vec::new();
     for round in 1..=ROUNDS {
-        for variant in Schedule::new(7, 3).order(Schedule::block_of_round(round)) {
+        for variant in BlockSchedule::new(7, 3).order(BlockSchedule::block_of_round(round)) {
             expected.extend(TRIALS.concat().into_iter().map(|kind| (round, variant, kind)));
         }
     }
@@ -55,7 +55,7 @@ fn each_variant_is_captured_once_a_round_in_an_order_from_the_seed_after_the_res
         record.captures.iter().map(|capture| (capture.round, capture.variant, capture.kind)).collect();
     assert_eq!(made, expected);
     let orders: Vec<Vec<usize>> =
-        (1..20).map(|round| Schedule::new(7, 3).order(Schedule::block_of_round(round))).collect();
+        (1..20).map(|round| BlockSchedule::new(7, 3).order(BlockSchedule::block_of_round(round))).collect();
     assert!(orders.iter().any(|order| *order != orders[0]), "the order is drawn anew for each round");
     let trials = environment.starts.iter().filter(|start| start.capture.is_some()).count();
     assert_eq!(trials, 3 * 3 * TRIALS.len());
@@ -156,7 +156,7 @@ fn an_interrupt_keeps_what_there_is_and_the_end_that_the_run_had() {
 #[test]
 fn at_a_rate_every_variant_gets_the_same_arrivals_in_a_window_and_new_ones_in_the_next() {
     let mut plan = asked(2);
-    (plan.design.metric, plan.design.rate) = (Metric::P90, Some(Rate::PerSecond(400.0)));
+    (plan.design.metric, plan.design.rate) = (Metric::P90, Some(PlannedRate::PerSecond(400.0)));
     let mut environment = Simulated::new(7, &[0.0, 0.0]);
     environment.slower = vec![0.0, 0.3];
     let (record, _, _) = captured(plan, &mut environment);
@@ -176,7 +176,7 @@ fn a_measurement_is_captured_at_its_highest_rate() {
     let measure = plan::Measure {
         until: Until::Elapsed(Duration::from_secs(1)),
         rates: Some("100,200".parse().expect("rates")),
-        arrivals: plan::Process::Poisson,
+        arrivals: plan::ArrivalProcess::Poisson,
         warmup: Duration::ZERO,
     };
     let plan = Plan { factors: Vec::new(), measure: Some(measure), ..asked(1) };

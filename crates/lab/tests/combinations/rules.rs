@@ -3,7 +3,7 @@
 use analysis::{Conclusion, Outcome, Ruling};
 use model::Grade;
 use record::Record;
-use report::{CSV, Gated, HTML, JSON, JUNIT, Look, MARKDOWN, Measured, SVG, TEXT, render};
+use report::{CSV, FormOptions, Gated, HTML, JSON, JUNIT, MARKDOWN, MeasuredRecord, SVG, TEXT, render};
 use serde_json::Value;
 
 /// Texts that no report may contain.
@@ -23,8 +23,8 @@ pub struct Printed {
 /// The output of a record and its gate.
 pub fn printed(record: &Record, with_page: bool) -> Printed {
     let conclusion = analysis::conclude(record);
-    let measured = Measured::new(record, &conclusion, None);
-    let look = Look { width: 100, ground: report::plot::Ground::Light };
+    let measured = MeasuredRecord::new(record, &conclusion, None);
+    let look = FormOptions { width: 100, ground: report::plot::Ground::Light };
     let mut forms = vec![&TEXT, &MARKDOWN, &JSON, &CSV, &SVG];
     if with_page {
         forms.push(&HTML);

@@ -4,10 +4,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use model::{EndpointCounts, Until};
-use plan::{Plan, Preparation, Source};
+use plan::{Plan, Preparation, ServiceSource};
 use proofload_lab::{CaptureSpec, Connected, Connecting, Environment, Failure, SliceSpec, Start, Turn};
 use record::{
-    Capture, Counts, Deployed, Prepared, ServiceStarted, ServiceUse, Slice, TrialEnded, TrialStarted,
+    Capture, Counts, DeployedSeen, Prepared, ServiceStarted, ServiceUse, Slice, TrialEnded, TrialStarted,
 };
 use services::Preparing;
 
@@ -158,8 +158,8 @@ impl World {
         }
         let entry = variant.services.iter().find(|service| service.name == variant.entry);
         match entry.map(|service| &service.source) {
-            Some(Source::Deployed { .. }) => slice.services.clear(),
-            Some(Source::Url { .. } | Source::Command(_)) | None => {
+            Some(ServiceSource::Deployed { .. }) => slice.services.clear(),
+            Some(ServiceSource::Url { .. } | ServiceSource::Command(_)) | None => {
                 let cpu_ns = slice.services.first().map_or(0, |service| service.cpu_ns);
                 let count = variant.services.len() as u64;
                 slice.services = variant
@@ -214,8 +214,8 @@ impl Environment for World {
         let mut deployed = None;
         for service in &variant.services {
             match &service.source {
-                Source::Url { .. } | Source::Deployed { .. } => {
-                    deployed = Some(Deployed {
+                ServiceSource::Url { .. } | ServiceSource::Deployed { .. } => {
+                    deployed = Some(DeployedSeen {
                         service: service.name.clone(),
                         place: "http://127.0.0.1:3000".into(),
                         address: "127.0.0.1:3000".into(),
@@ -225,7 +225,7 @@ impl Environment for World {
                         pods: Vec::new(),
                     });
                 }
-                Source::Command(_) => services.push(ServiceStarted {
+                ServiceSource::Command(_) => services.push(ServiceStarted {
                     service: service.name.clone(),
                     port: 3000,
                     cpus: cpus.clone(),

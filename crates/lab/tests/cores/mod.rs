@@ -50,7 +50,7 @@ fn leaves_all_processors_to_variants_that_use_more() {
 fn chooses_before_the_first_block_if_saturation_is_measured() {
     let (record, environment) = ran([0.9, 1.0], |plan| {
         plan.design.metric = Metric::P99;
-        plan.design.rate = Some(plan::Rate::ShareOfCapacity(0.6));
+        plan.design.rate = Some(plan::PlannedRate::ShareOfCapacity(0.6));
     });
     assert_eq!((record.cores.as_ref().map(|chosen| chosen.block), environment.confined), (Some(0), vec![0]));
     assert!(shared(&record).iter().all(|shared| !shared));

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use analysis::{Outcome, conclude};
-use proofload_lab::{News, Taken};
-use record::{Block, Deployed, EndReason, Event, MachineUse, Slice};
+use proofload_lab::{StolenShares, UpdateNews};
+use record::{Block, DeployedSeen, EndReason, Event, MachineUse, Slice};
 
 use crate::environment::{Simulated, assert_in_budget, dropped, finished, found, plan, reason, run, watched};
 
@@ -21,7 +21,7 @@ fn blocks_that_the_host_took_are_replaced_and_the_verdict_is_that_of_the_others(
     plan.design.budget = Duration::from_secs(600);
     let mut told = Vec::new();
     let (record, result) = watched(plan, 7, &mut environment, &mut |update| {
-        if let News::Event(Event::BlockDropped { block, why }) = update.news {
+        if let UpdateNews::Event(Event::BlockDropped { block, why }) = update.news {
             told.push((*block, why.clone()));
         }
     });
@@ -106,7 +106,7 @@ fn on_a_machine_that_is_never_ours_blocks_count_once_dropping_them_does_not_help
 #[test]
 fn what_a_service_uses_that_runs_already_and_is_not_seen_is_no_disturbance() {
     let dropped_where = |is_here| {
-        let deployed = Deployed {
+        let deployed = DeployedSeen {
             service: "api".to_owned(),
             place: "http://localhost:3000".to_owned(),
             address: "127.0.0.1:3000".to_owned(),
@@ -137,7 +137,7 @@ fn block(change: impl Fn(&mut Slice)) -> Block {
 fn nothing_that_belongs_to_a_variant_has_a_part_in_the_decision() {
     let machine = MachineUse { throttled_ns: 9_000_000, strangers_cpu_ns: 7_000_000, ..stolen(0.1) };
     let whole = block(|slice| slice.machine = machine.clone());
-    let taken = Taken::of(&whole, true, 2);
+    let taken = StolenShares::of(&whole, true, 2);
     assert!(taken.by_steal > 0.0 && taken.by_quota > 0.0 && taken.by_others > 0.0, "{taken:?}");
     let failed = block(|slice| {
         slice.machine = machine.clone();
@@ -145,14 +145,14 @@ fn nothing_that_belongs_to_a_variant_has_a_part_in_the_decision() {
         (slice.counts.timed_out, slice.counts.latency) = (slice.counts.sent, stats::Latencies::new());
         slice.services.clear();
     });
-    assert_eq!(Taken::of(&failed, true, 2), taken);
+    assert_eq!(StolenShares::of(&failed, true, 2), taken);
     let mut swapped = whole.clone();
     for trial in &mut swapped.trials {
         let other = 1 - trial.variant();
         trial.started.variant = other;
         trial.slices.iter_mut().for_each(|slice| slice.variant = other);
     }
-    assert_eq!(Taken::of(&swapped, true, 2), taken);
+    assert_eq!(StolenShares::of(&swapped, true, 2), taken);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
             let length_ns = (slice.counts.window_ns + slice.counts.drain_ns) * if turns { 2 } else { 1 };
             slice.machine = use_(length_ns);
         });
-        Taken::of(&block, turns, cpus).why()
+        StolenShares::of(&block, turns, cpus).why()
     };
     let others = |ns: u64| MachineUse { strangers_cpu_ns: ns, ..MachineUse::default() };
     let held = |ns: u64| MachineUse { throttled_ns: ns, ..MachineUse::default() };
@@ -181,5 +181,5 @@ fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
     // In this environment only the generator is pinned, to one of them.
     assert_eq!(of(true, 0, others), Some("other processes used 100 % of the processors' time".to_owned()));
     let empty = Block { trials: Vec::new(), ..block(|_| ()) };
-    assert_eq!(Taken::of(&empty, true, 2), Taken::default());
+    assert_eq!(StolenShares::of(&empty, true, 2), StolenShares::default());
 }

@@ -8,14 +8,14 @@ use analysis::{Conclusion, Outcome};
 use model::{AskedOpen, Until};
 use plan::{Plan, Preparation};
 use proofload_lab::{
-    CaptureSpec, Connected, Connecting, Environment, Failure, LabError, Lost, SliceSpec, Start, Turn, Update,
-    elapsed,
+    CaptureSpec, Connected, Connecting, Environment, Failure, LabError, LostGenerator, SliceSpec, Start,
+    Turn, Update, elapsed,
 };
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use record::{
-    Capture, CaptureKind, CapturedService, ContractFailure, Counts, Deployed, EndReason,
-    Environment as Machine, FailureKind, Generator, GeneratorPart, GeneratorUse, Header, MachineUse,
+    Capture, CaptureKind, CapturedService, ConnectedGenerator, ContractFailure, Counts, DeployedSeen,
+    EndReason, FailureKind, GeneratorPart, GeneratorUse, Header, MachineFingerprint as Machine, MachineUse,
     OpenLoop, Prepared, Record, ServiceStarted, ServiceUse, Slice, SliceKind, TrialEnded, TrialStarted,
     WorkersLost, Writer,
 };
@@ -106,7 +106,7 @@ pub struct Simulated {
     /// Whether the load comes from two generators in separate processes.
     pub generators: bool,
     /// The running Service that is loaded.
-    pub deployed: Option<Deployed>,
+    pub deployed: Option<DeployedSeen>,
     /// Variant, block, and random speed of its process.
     pub living: Vec<(usize, u32, f64)>,
     /// Start time of a service in a block, in seconds.
@@ -198,7 +198,7 @@ impl Environment for Simulated {
         let names = ["local 1".to_owned(), "ssh://b".to_owned()];
         self.connects += 1;
         let block = self.starts.last().map_or(0, |start| start.block);
-        let lost = |why: &str| vec![Lost { generator: names[1].clone(), why: why.to_owned() }];
+        let lost = |why: &str| vec![LostGenerator { generator: names[1].clone(), why: why.to_owned() }];
         match (self.fault, self.gone.take()) {
             (Some(Fault::NoGenerators), _) => Err(Failure::Generator("ssh://b: no route".into())),
             (Some(Fault::LosesGeneratorForGood(_)), Some(why)) => {
@@ -300,7 +300,10 @@ impl Environment for Simulated {
             Some(fault) if kind == SliceKind::Measured && fault.loses_generator(block) => {
                 let why = "generator ssh://b ended before it had answered".to_owned();
                 self.gone = Some(why.clone());
-                return Err(Failure::GeneratorsLost(vec![Lost { generator: "ssh://b".into(), why }]));
+                return Err(Failure::GeneratorsLost(vec![LostGenerator {
+                    generator: "ssh://b".into(),
+                    why,
+                }]));
             }
             Some(Fault::AllFail) => slice(variant, block, kind, 0, seconds),
             Some(Fault::Breaks(at)) if at == block && variant == 1 => slice(variant, block, kind, 0, seconds),
@@ -413,8 +416,11 @@ impl Fault {
     }
 }
 
-fn generators(names: &[String]) -> Vec<Generator> {
-    names.iter().map(|name| Generator { name: name.clone(), host: "host".into(), processors: 2 }).collect()
+fn generators(names: &[String]) -> Vec<ConnectedGenerator> {
+    names
+        .iter()
+        .map(|name| ConnectedGenerator { name: name.clone(), host: "host".into(), processors: 2 })
+        .collect()
 }
 
 fn seconds_of(until: Until) -> f64 {

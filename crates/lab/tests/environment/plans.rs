@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plan::{Comparison, Contract, Cpus, Load, LookRule, Metric, Plan, Preparation, Process, Variant};
+use plan::{ArrivalProcess, Comparison, Contract, Cpus, Load, LookRule, Metric, Plan, Preparation, Variant};
 use serde_json::json;
 
 /// A plan of one factor whose first level is the baseline.
@@ -38,7 +38,7 @@ pub fn plan(variants: usize) -> Plan {
             "per_core": true,
             "drop_disturbed": true,
             "explain": false,
-            "arrivals": Process::Poisson,
+            "arrivals": ArrivalProcess::Poisson,
         },
     });
     serde_json::from_value(plan).expect("a plan")

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use model::Rate;
-use plan::{Figure, Metric, Plan};
+use plan::{LimitFigure, Metric, Plan};
 use proofload_lab::SliceSpec;
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -159,7 +159,7 @@ pub fn capacity_plan(variants: usize, budget_s: u64) -> Plan {
     let mut plan = super::plan(variants);
     plan.design.metric = Metric::Capacity;
     plan.design.slo = vec![plan::limit("p99 < 50ms").expect("a limit")];
-    assert_eq!(plan.design.slo[0].figure, Figure::Metric(Metric::P99));
+    assert_eq!(plan.design.slo[0].figure, LimitFigure::Metric(Metric::P99));
     plan.design.budget = Duration::from_secs(budget_s);
     if variants == 1 {
         (plan.factors, plan.comparisons) = (Vec::new(), Vec::new());

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use analysis::{Conclusion, Outcome, conclude};
-use plan::{LookRule, Metric, Plan, Rate};
+use plan::{LookRule, Metric, Plan, PlannedRate};
 use record::{EndReason, Record};
 
 use crate::environment::{Fault, Simulated, found, outcomes, plan, reason, run};
@@ -65,7 +65,7 @@ fn a_baseline_that_never_answers_leaves_no_comparison_and_no_void() {
 #[test]
 fn the_rate_is_that_of_the_slowest_that_succeeds() {
     let mut plan = long(3);
-    (plan.design.metric, plan.design.rate) = (Metric::P90, Some(Rate::ShareOfCapacity(0.5)));
+    (plan.design.metric, plan.design.rate) = (Metric::P90, Some(PlannedRate::ShareOfCapacity(0.5)));
     let (record, conclusion) = failing(plan, Fault::TimesOut(2), &[0.0, -0.3, 0.0]);
     let rate = record.rate.expect("it was settled");
     assert!((rate.per_s - rate.capacities_per_s[1] / 2.0).abs() < 1e-6 && rate.capacities_per_s[2] == 0.0);

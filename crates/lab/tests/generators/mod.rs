@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use analysis::{Grade, Outcome, conclude};
 use plan::{Generators, Plan};
-use proofload_lab::{LabError, News};
+use proofload_lab::{LabError, UpdateNews};
 use record::{EndReason, Event, Record, Trial};
 
 use crate::environment::{Fault, Simulated, begun, dropped, finished, plan, reason, run, watched};
@@ -59,8 +59,8 @@ fn a_block_in_which_a_generator_is_lost_is_given_up_and_another_takes_its_place(
         let mut environment = environment(7, 0.2).failing(Fault::LosesGenerator(loses));
         let mut said = Vec::new();
         let (record, result) = watched(shared(), 7, &mut environment, &mut |update| match update.news {
-            News::Event(Event::GeneratorLost(lost)) => said.push(lost.why.clone()),
-            News::Event(Event::GeneratorsConnected(generators)) => {
+            UpdateNews::Event(Event::GeneratorLost(lost)) => said.push(lost.why.clone()),
+            UpdateNews::Event(Event::GeneratorsConnected(generators)) => {
                 said.push(format!("{} there", generators.len()))
             }
             _ => {}

@@ -5,12 +5,12 @@
 use std::time::Duration;
 
 use analysis::Outcome;
-use plan::{Endpoint, Metric, Plan, Rate};
+use plan::{JudgedEndpoint, Metric, Plan, PlannedRate};
 use record::{EndReason, SliceKind};
 
 use crate::environment::{Simulated, assert_in_budget, finished, plan, reason};
 
-fn latency_plan(metric: Metric, rate: Rate) -> Plan {
+fn latency_plan(metric: Metric, rate: PlannedRate) -> Plan {
     let mut plan = plan(2);
     plan.design.metric = metric;
     plan.design.rate = Some(rate);
@@ -21,7 +21,7 @@ fn latency_plan(metric: Metric, rate: Rate) -> Plan {
 fn a_planted_difference_in_latency_is_found_though_throughput_says_the_opposite() {
     let mut environment = Simulated::new(7, &[0.0, 0.30]);
     environment.slower = vec![0.0, 0.20];
-    let record = finished(latency_plan(Metric::P99, Rate::ShareOfCapacity(0.6)), 7, &mut environment);
+    let record = finished(latency_plan(Metric::P99, PlannedRate::ShareOfCapacity(0.6)), 7, &mut environment);
     let conclusion = analysis::conclude(&record);
     assert_eq!(conclusion.findings, []);
     let comparison = &conclusion.comparisons[0];
@@ -40,7 +40,7 @@ fn a_planted_difference_in_latency_is_found_though_throughput_says_the_opposite(
 /// Processes vary by 5 % in either direction, so that the slowest responses mostly come from slow processes.
 #[test]
 fn the_quantile_of_all_responses_together_is_compared_where_that_is_asked() {
-    let mut plan = latency_plan(Metric::P99, Rate::ShareOfCapacity(0.6));
+    let mut plan = latency_plan(Metric::P99, PlannedRate::ShareOfCapacity(0.6));
     plan.design.pooled = true;
     let record =
         finished(plan, 7, &mut Simulated::new(7, &[0.0, 0.30]).with(|it| it.slower = vec![0.0, 0.20]));
@@ -65,7 +65,7 @@ fn the_quantile_of_all_responses_together_is_compared_where_that_is_asked() {
 fn where_quantiles_are_of_all_blocks_each_variant_is_in_all_of_them() {
     let mut pooled = plan(3);
     (pooled.design.metric, pooled.design.pooled) = (Metric::P99, true);
-    pooled.design.rate = Some(Rate::ShareOfCapacity(0.6));
+    pooled.design.rate = Some(PlannedRate::ShareOfCapacity(0.6));
     let mut environment = Simulated::new(7, &[0.0, 0.0, 0.0]);
     environment.slower = vec![0.0, 0.50, 0.0];
     let record = finished(pooled, 7, &mut environment);
@@ -76,7 +76,7 @@ fn where_quantiles_are_of_all_blocks_each_variant_is_in_all_of_them() {
 #[test]
 fn the_rate_is_a_share_of_the_slowest_and_variants_of_a_block_get_the_same_arrivals() {
     let mut environment = Simulated::new(3, &[0.0, -0.7]);
-    let record = finished(latency_plan(Metric::P90, Rate::ShareOfCapacity(0.5)), 3, &mut environment);
+    let record = finished(latency_plan(Metric::P90, PlannedRate::ShareOfCapacity(0.5)), 3, &mut environment);
     let rate = record.rate.as_ref().expect("the rate was settled");
     let [first, second] = rate.capacities_per_s[..] else { panic!("two variants: {rate:?}") };
     assert!(first > 1.5 * second && (rate.per_s - second / 2.0).abs() < 1e-6, "{rate:?}");
@@ -105,9 +105,9 @@ fn the_rate_is_a_share_of_the_slowest_and_variants_of_a_block_get_the_same_arriv
 
 #[test]
 fn trials_are_as_long_as_the_quantile_wants_also_of_a_rare_request() {
-    let rare = || Some(Endpoint { name: "auth".into(), share: 0.02 });
+    let rare = || Some(JudgedEndpoint { name: "auth".into(), share: 0.02 });
     let ran = |metric, per_s, endpoint, budget_s| {
-        let mut plan = latency_plan(metric, Rate::PerSecond(per_s));
+        let mut plan = latency_plan(metric, PlannedRate::PerSecond(per_s));
         (plan.design.endpoint, plan.design.budget) = (endpoint, Duration::from_secs(budget_s));
         finished(plan, 5, &mut Simulated::new(5, &[0.0, 0.0]))
     };
@@ -129,7 +129,7 @@ fn trials_are_as_long_as_the_quantile_wants_also_of_a_rare_request() {
 #[test]
 fn what_the_budget_or_the_slices_cannot_hold_is_said_before_the_first_block() {
     let mut environment = Simulated::new(5, &[0.0, 0.0]);
-    let plan = latency_plan(Metric::P999, Rate::ShareOfCapacity(0.01));
+    let plan = latency_plan(Metric::P999, PlannedRate::ShareOfCapacity(0.01));
     let record = finished(plan, 5, &mut environment);
     let needed_s = match reason(&record) {
         EndReason::BudgetTooSmall { needed_s } => *needed_s,
@@ -141,7 +141,7 @@ fn what_the_budget_or_the_slices_cannot_hold_is_said_before_the_first_block() {
     let finding = &analysis::conclude(&record).findings[0];
     assert!(finding.remedy.contains("--budget") && finding.remedy.contains("design.rate"), "{finding:?}");
 
-    let mut plan = latency_plan(Metric::P99, Rate::ShareOfCapacity(0.1));
+    let mut plan = latency_plan(Metric::P99, PlannedRate::ShareOfCapacity(0.1));
     (plan.design.slices, plan.design.slice) = (Some(2), Some(Duration::from_millis(500)));
     let record = finished(plan, 5, &mut environment);
     assert!(matches!(reason(&record), EndReason::Void(why) if why.contains("p99 wants 1,169 requests")));

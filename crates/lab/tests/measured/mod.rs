@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Check, Grade, Process, Rate, Until};
+use model::{ArrivalProcess, Check, Grade, Rate, Until};
 use plan::{Limit, Measure, Plan};
 use record::{EndReason, SliceKind};
 
@@ -12,7 +12,7 @@ fn alone(rates: &str) -> Plan {
     let measure = Measure {
         until: Until::Elapsed(Duration::from_secs(2)),
         rates: Some(rates.parse().expect("rates")),
-        arrivals: Process::Constant,
+        arrivals: ArrivalProcess::Constant,
         warmup: Duration::ZERO,
     };
     Plan { factors: Vec::new(), measure: Some(measure), ..plan(1) }
@@ -34,7 +34,7 @@ fn a_share_is_of_the_capacity_and_each_rate_has_a_slice_that_limits_are_compared
 
     let measured = analysis::measurement(&record).expect("it is a measurement");
     let capacity_per_s =
-        measured.capacity.as_ref().and_then(analysis::Window::throughput_per_s).expect("a capacity");
+        measured.capacity.as_ref().and_then(analysis::MeasuredWindow::throughput_per_s).expect("a capacity");
     let rates: Vec<Rate> =
         measured.windows.iter().filter_map(|window| Some(window.asked.open?.rate)).collect();
     assert_eq!(rates, [Rate::Constant(capacity_per_s * 0.5), Rate::Constant(100.0)]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use analysis::{Conclusion, Outcome, conclude};
 use plan::{Factor, LookRule, Metric, Plan};
-use proofload_lab::{News, Progress};
+use proofload_lab::{Progress, UpdateNews};
 use record::EndReason;
 use stats::{Looks, plain_t};
 
@@ -96,7 +96,7 @@ fn once_shows_nothing_before_its_end_and_judges_comparisons_together() {
     let mut told = 0;
     let (record, result) =
         watched(with_copy(plan), 4, &mut Simulated::new(4, &[0.0, 0.5, 0.5, 0.0, 0.0]), &mut |update| {
-            if let News::Progress(Progress::Concluded(conclusion)) = update.news {
+            if let UpdateNews::Progress(Progress::Concluded(conclusion)) = update.news {
                 told += u32::from(tells(conclusion));
             }
         });
@@ -188,7 +188,8 @@ fn each_of_several_metrics_has_a_verdict_with_a_wider_interval() {
     assert!(exploratory.all(|other| !metrics.contains(&other.metric)));
     record.header.plan.design.co_primary.clear();
     let one = conclude(&record).comparisons;
-    let critical_t = |of: &analysis::Comparison| of.estimate.as_ref().expect("six blocks or more").critical_t;
+    let critical_t =
+        |of: &analysis::ComparisonResult| of.estimate.as_ref().expect("six blocks or more").critical_t;
     assert!(one.len() == 1 && critical_t(&both[0]) > critical_t(&one[0]));
 }
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use plan::{Command, Metric, Plan, Rate, Ready, Service, Source};
-use proofload_lab::{Settings, Turn};
+use plan::{Metric, Plan, PlannedRate, Ready, Service, ServiceCommand, ServiceSource};
+use proofload_lab::{BlockTiming, Turn};
 use record::{EndReason, Record, SliceKind, Trial};
 
 use crate::environment::{Simulated, assert_in_budget, finished, found, plan, reason};
@@ -12,7 +12,7 @@ use crate::environment::{Simulated, assert_in_budget, finished, found, plan, rea
 fn with_port(mut plan: Plan) -> Plan {
     let service = Service {
         name: "api".into(),
-        source: Source::Command(Command { port: Some(8080), ..Command::default() }),
+        source: ServiceSource::Command(ServiceCommand { port: Some(8080), ..ServiceCommand::default() }),
         ready: Ready::Tcp,
         ready_timeout: Duration::from_secs(1),
         needs: Vec::new(),
@@ -23,7 +23,7 @@ fn with_port(mut plan: Plan) -> Plan {
 
 fn at_rate(mut plan: Plan) -> Plan {
     plan.design.metric = Metric::P50;
-    plan.design.rate = Some(Rate::PerSecond(400.0));
+    plan.design.rate = Some(PlannedRate::PerSecond(400.0));
     plan
 }
 
@@ -101,7 +101,7 @@ fn whatever_is_asked_settings_stay_within_their_bounds() {
         for budget_s in [10, 60, 600, 86_400] {
             for mut plan in [plan(variants), with_port(plan(variants)), at_rate(plan(variants))] {
                 plan.design.budget = Duration::from_secs(budget_s);
-                let first = Settings::first(&plan);
+                let first = BlockTiming::first(&plan);
                 for gap_s in [0.0, 0.003, 0.1, 2.0, 1e6] {
                     for settings in [first, first.with_slices_for(&plan.design, plan.variants.len(), gap_s)] {
                         assert!((0.02..=settings.slice_s).contains(&settings.turn_s), "{settings:?}");
@@ -123,8 +123,9 @@ fn whatever_is_asked_settings_stay_within_their_bounds() {
 #[test]
 fn a_ramp_begins_with_slices_for_its_mean() {
     let mut ramp = at_rate(plan(2));
-    (ramp.design.rate, ramp.design.ramp_to) = (Some(Rate::PerSecond(0.0)), Some(Rate::PerSecond(800.0)));
-    assert_eq!(Settings::first(&ramp), Settings::first(&at_rate(plan(2))));
+    (ramp.design.rate, ramp.design.ramp_to) =
+        (Some(PlannedRate::PerSecond(0.0)), Some(PlannedRate::PerSecond(800.0)));
+    assert_eq!(BlockTiming::first(&ramp), BlockTiming::first(&at_rate(plan(2))));
 }
 
 #[test]

@@ -7,9 +7,9 @@ use crate::{Users, Values};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-fn get(path: &str, weight: u32) -> Request {
+fn get(path: &str, weight: u32) -> RequestSpec {
     let headers = vec![("user-agent".into(), "x".into())];
-    Request { path: path.into(), weight, headers, host: "h".into(), ..Request::default() }
+    RequestSpec { path: path.into(), weight, headers, host: "h".into(), ..RequestSpec::default() }
 }
 
 fn values(rows: usize) -> Option<Values> {
@@ -18,29 +18,29 @@ fn values(rows: usize) -> Option<Values> {
 }
 
 /// A list, items and a HEAD.
-fn shop() -> Vec<Request> {
+fn shop() -> Vec<RequestSpec> {
     vec![
         // Values may be given to requests that do not use them if another does.
-        Request { name: "list".into(), values: values(3), ..get("/items", 2) },
-        Request { values: values(3), ..get("/items/{id}", 5) },
-        Request { method: "HEAD".into(), ..get("/items/long-name", 1) },
+        RequestSpec { name: "list".into(), values: values(3), ..get("/items", 2) },
+        RequestSpec { values: values(3), ..get("/items/{id}", 5) },
+        RequestSpec { method: "HEAD".into(), ..get("/items/long-name", 1) },
     ]
 }
 
-fn render(requests: &[Request]) -> Result<RequestArena, LoadError> {
+fn render(requests: &[RequestSpec]) -> Result<RequestArena, LoadError> {
     RequestArena::render(requests, &Users::default())
 }
 
-fn sampler(requests: &[Request], seed: u64, thread: u32) -> RequestSampler {
+fn sampler(requests: &[RequestSpec], seed: u64, thread: u32) -> RequestSampler {
     RequestSampler::new(Arc::new(render(requests).unwrap()), seed, thread)
 }
 
-fn draws(mut sampler: RequestSampler, count: usize) -> Vec<Choice> {
+fn draws(mut sampler: RequestSampler, count: usize) -> Vec<RequestChoice> {
     (0..count).map(|_| sampler.draw()).collect()
 }
 
 /// The first line of the request that was drawn.
-fn line(arena: &RequestArena, choice: Choice) -> String {
+fn line(arena: &RequestArena, choice: RequestChoice) -> String {
     let bytes = arena.bytes(choice);
     let head = bytes.strip_suffix(b"\r\n\r\n").expect("a whole request");
     let line = head.split(|byte| *byte == b'\r').next().unwrap();
@@ -94,11 +94,11 @@ fn a_seed_means_the_same_requests_for_ever_and_each_thread_others() {
 
 #[test]
 fn what_is_no_load_is_refused_with_its_limit() {
-    let refused = |requests: &[Request]| render(requests).err().unwrap().to_string();
-    let many: Vec<Request> = (0..=100).map(|number| get(&format!("/{number}"), 1)).collect();
+    let refused = |requests: &[RequestSpec]| render(requests).err().unwrap().to_string();
+    let many: Vec<RequestSpec> = (0..=100).map(|number| get(&format!("/{number}"), 1)).collect();
     assert_eq!(render(&many[..100]).unwrap().endpoints.len(), 100);
-    let wrong = Request { values: values(1), ..get("/{idd}", 1) };
-    let mistyped = Request { values: values(1), ..get("/{{id}}", 1) };
+    let wrong = RequestSpec { values: values(1), ..get("/{idd}", 1) };
+    let mistyped = RequestSpec { values: values(1), ..get("/{{id}}", 1) };
     for (requests, expected) in [
         (vec![], "load.requests: 0 requests, from 1 to 100"),
         (many, "load.requests: 101 requests, from 1 to 100"),
@@ -111,7 +111,7 @@ fn what_is_no_load_is_refused_with_its_limit() {
             "load.requests.name: `GET /a` is there twice; give each request a name of its own",
         ),
         (
-            vec![Request { name: "a\u{1b}[2J".into(), ..get("/", 1) }],
+            vec![RequestSpec { name: "a\u{1b}[2J".into(), ..get("/", 1) }],
             "load.requests.name: `a\\u{1b}[2J` contains a control character",
         ),
         (vec![wrong.clone()], "load.path: there is no column `idd` (at byte 1); did you mean `id`?"),
@@ -131,7 +131,7 @@ fn what_is_no_load_is_refused_with_its_limit() {
 
 #[test]
 fn more_than_the_limit_is_refused_before_it_is_rendered() {
-    let requests = [get("/", 1), Request { values: values(1000), ..get("/items/{id}", 1) }];
+    let requests = [get("/", 1), RequestSpec { values: values(1000), ..get("/items/{id}", 1) }];
     let size = render(&requests).unwrap().arena.len();
     assert!(RequestArena::render_within(&requests, &Users::default(), size).is_ok());
     let error = |limit| RequestArena::render_within(&requests, &Users::default(), limit).err().unwrap();

@@ -22,7 +22,7 @@ const GROUP: u16 = 0;
 /// The kind of request that a completion belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum CompletionKind {
     Connected,
     Sent,
     Received,
@@ -30,12 +30,18 @@ pub(super) enum Kind {
     Cancelled,
 }
 
-const KINDS: [Kind; 5] = [Kind::Connected, Kind::Sent, Kind::Received, Kind::Skipped, Kind::Cancelled];
+const KINDS: [CompletionKind; 5] = [
+    CompletionKind::Connected,
+    CompletionKind::Sent,
+    CompletionKind::Received,
+    CompletionKind::Skipped,
+    CompletionKind::Cancelled,
+];
 
 /// Identifies a request: its kind, its connection, and the connection's socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tag {
-    pub(super) kind: Kind,
+    pub(super) kind: CompletionKind,
     pub(super) index: u32,
     /// Counts the sockets of a connection, so that late completions of an earlier one are recognised. 24 bits
     /// are used.
@@ -49,7 +55,7 @@ pub(super) struct Patience {
     pub(super) us: u32,
 }
 
-pub(super) struct Ring {
+pub(super) struct CompletionRing {
     uring: IoUring,
 }
 
@@ -68,14 +74,14 @@ impl Tag {
     }
 }
 
-impl Ring {
+impl CompletionRing {
     /// Sets up a ring for `connections` sockets. Fails if the kernel has no io_uring, forbids it, or is too
     /// old.
     ///
     /// Source: `io_uring_setup(2)`. Deferred task running (Linux 6.1) lets the kernel complete requests only
     /// while this thread waits for them. The newest feature used is the minimal wait (6.12), so nothing else
     /// needs a probe. Without it this driver would be no cheaper than the other.
-    pub(super) fn new(connections: usize, buffers: &Buffers) -> Result<Ring, Errno> {
+    pub(super) fn new(connections: usize, buffers: &Buffers) -> Result<CompletionRing, Errno> {
         let files = u32::try_from(connections).map_err(|_| Errno::INVAL)?;
         let mut builder = IoUring::builder();
         builder.setup_single_issuer().setup_defer_taskrun().setup_submit_all().setup_clamp().dontfork();
@@ -90,7 +96,7 @@ impl Ring {
         // SAFETY: the buffers outlive the ring, because the driver drops them after it.
         unsafe { submitter.register_buf_ring_with_flags(buffers.address(), buffers::COUNT, GROUP, 0) }
             .map_err(errno)?;
-        Ok(Ring { uring })
+        Ok(CompletionRing { uring })
     }
 
     /// Submits queued requests, waits for a completion for at most `wait_ns`, and takes all completions. The
@@ -175,7 +181,7 @@ impl Ring {
     /// Cancels the request `tag`, which then has its own completion.
     pub(super) fn cancel(&mut self, tag: Tag) -> Result<(), Errno> {
         let entry = opcode::AsyncCancel::new(tag.pack()).build().flags(Flags::SKIP_SUCCESS);
-        self.push(entry, Tag { kind: Kind::Cancelled, ..tag })
+        self.push(entry, Tag { kind: CompletionKind::Cancelled, ..tag })
     }
 
     fn push(&mut self, entry: Entry, tag: Tag) -> Result<(), Errno> {
@@ -189,7 +195,7 @@ impl Ring {
     }
 }
 
-impl Drop for Ring {
+impl Drop for CompletionRing {
     fn drop(&mut self) {
         // Closing the ring would end its requests only later, but peers should see the end now.
         let _ = self.uring.submitter().register_sync_cancel(None, CancelBuilder::any());

@@ -14,8 +14,8 @@ use rand_pcg::Pcg64Mcg;
 use crate::arena::RequestSampler;
 use crate::connection::{Stage, TlsSettings};
 use crate::worker::simulation::settings;
-use crate::worker::{Action, Settings, Worker};
-use crate::{Contract, Protocol, Request, Until};
+use crate::worker::{Action, Worker, WorkerSettings};
+use crate::{Contract, Protocol, RequestSpec, Until};
 use model::Counts;
 
 const MS: u64 = 1_000_000;
@@ -74,12 +74,12 @@ struct Bench {
 impl Bench {
     /// A connection, open at the TCP level, that will send `count` requests.
     fn new(
-        request: &Request,
+        request: &RequestSpec,
         protocol: Protocol,
         tls: Option<TlsSettings>,
         (cut, count): (Cut, u64),
     ) -> Bench {
-        let settings = Settings { tls, ..settings(std::slice::from_ref(request), protocol) };
+        let settings = WorkerSettings { tls, ..settings(std::slice::from_ref(request), protocol) };
         let sampler = RequestSampler::new(settings.arena.clone(), 1, 0);
         let mut worker = Worker::new(settings, sampler, None, 1);
         worker.prepare(0, Some(count));
@@ -185,8 +185,8 @@ impl Bench {
     }
 }
 
-fn get() -> Request {
-    Request::new("GET", "/", "proofload.test")
+fn get() -> RequestSpec {
+    RequestSpec::new("GET", "/", "proofload.test")
 }
 
 /// With pipelining a request may begin while bytes of a long body are being discarded, and what follows them

@@ -34,7 +34,7 @@ pub(super) struct TlsError {
     pub(super) text: String,
 }
 
-pub(super) struct Tls {
+pub(super) struct TlsSession {
     pub(super) session: UnbufferedClientConnection,
     client: Arc<ClientKey>,
     /// An incomplete record or handshake message, to be parsed with the next bytes.
@@ -46,11 +46,11 @@ pub(super) struct Tls {
     pub(super) ended: bool,
 }
 
-impl Tls {
+impl TlsSession {
     /// Starts a handshake. Its first message is ready to be written.
-    pub(super) fn new(settings: &TlsSettings) -> Result<Tls, TlsError> {
+    pub(super) fn new(settings: &TlsSettings) -> Result<TlsSession, TlsError> {
         let session = UnbufferedClientConnection::new(settings.config.clone(), settings.name.clone());
-        let mut tls = Tls {
+        let mut tls = TlsSession {
             session: session.map_err(|why| error(&why, &settings.client))?,
             client: settings.client.clone(),
             partial: Vec::new(),

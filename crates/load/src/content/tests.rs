@@ -224,7 +224,7 @@ fn the_list_of_codings_is_read_as_rfc_9110_writes_it() {
     ];
     for (values, expected) in rows {
         let names =
-            |codings: Vec<Coding>| codings.iter().map(|coding| coding.0).collect::<Vec<_>>().join(" ");
+            |codings: Vec<ContentCoding>| codings.iter().map(|coding| coding.0).collect::<Vec<_>>().join(" ");
         assert_eq!(read_list(values).map_or_else(|flaw| flaw, names), expected);
     }
 }

@@ -8,7 +8,7 @@ use crate::*;
 
 fn spec(connections: u32) -> LoadSpec {
     let address = Address::Tcp("127.0.0.1:1".parse().unwrap());
-    LoadSpec { connections, ..LoadSpec::new(address, vec![Request::new("GET", "/", "a")]) }
+    LoadSpec { connections, ..LoadSpec::new(address, vec![RequestSpec::new("GET", "/", "a")]) }
 }
 
 proptest! {
@@ -34,12 +34,15 @@ proptest! {
 #[test]
 fn a_spec_comes_out_of_json_as_it_went_in() {
     let values = Values::csv(b"id,name\n1,\"a, b\"\n2,\xc3\xbc\n").unwrap();
-    let request =
-        Request { values: Some(values), body: vec![0, 255, b'{'], ..Request::new("POST", "/{id}", "a") };
+    let request = RequestSpec {
+        values: Some(values),
+        body: vec![0, 255, b'{'],
+        ..RequestSpec::new("POST", "/{id}", "a")
+    };
     let rate = Rate::Ramp { from_per_s: 1.0, to_per_s: 2.5, over: Duration::from_millis(1500) };
-    let arrivals = Arrivals::Open { rate, process: Process::Poisson, seed: u64::MAX };
+    let arrivals = Arrivals::Open { rate, process: ArrivalProcess::Poisson, seed: u64::MAX };
     let contract = Contract { content: Some(Digest::of(b"x")), ..Contract::default() };
-    let tls = Some(Tls {
+    let tls = Some(TlsSpec {
         server_name: "a".into(),
         trust: Trust::Authorities(vec![1, 2]),
         resumption: true,

@@ -7,13 +7,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn pace(process: Process, rate_per_s: f64, seed: u64) -> Pace {
-    Pace { rate: Rate::Constant(rate_per_s), process, seed }
+fn pace(process: ArrivalProcess, rate_per_s: f64, seed: u64) -> SharedPace {
+    SharedPace { rate: Rate::Constant(rate_per_s), process, seed }
 }
 
-fn ramp((from_per_s, to_per_s, over_s): (f64, f64, f64)) -> Pace {
+fn ramp((from_per_s, to_per_s, over_s): (f64, f64, f64)) -> SharedPace {
     let over = Duration::from_secs_f64(over_s);
-    Pace { rate: Rate::Ramp { from_per_s, to_per_s, over }, process: Process::Constant, seed: 0 }
+    SharedPace { rate: Rate::Ramp { from_per_s, to_per_s, over }, process: ArrivalProcess::Constant, seed: 0 }
 }
 
 /// All arrivals of one thread in a window that begins now.
@@ -27,7 +27,7 @@ fn window(pacer: &mut Pacer, window_ns: u64) -> Vec<u64> {
     dues
 }
 
-fn threads(pace: Pace, threads: u32, window_ns: u64) -> Vec<u64> {
+fn threads(pace: SharedPace, threads: u32, window_ns: u64) -> Vec<u64> {
     let mut all: Vec<u64> =
         (0..threads).flat_map(|thread| window(&mut Pacer::new(pace, thread, threads), window_ns)).collect();
     all.sort_unstable();
@@ -44,7 +44,7 @@ fn constant_arrivals_are_where_the_table_has_them() {
         (10_000_000.0, 0, 1, [0, 100, 200, 300]),
     ];
     for (rate_per_s, thread, of, expected) in rows {
-        let mut pacer = Pacer::new(pace(Process::Constant, rate_per_s, 0), thread, of);
+        let mut pacer = Pacer::new(pace(ArrivalProcess::Constant, rate_per_s, 0), thread, of);
         let dues = window(&mut pacer, 20_000_000_000);
         assert_eq!(dues[..4], expected, "{rate_per_s}/s, thread {thread} of {of}");
         assert_eq!(window(&mut pacer, 20_000_000_000), dues, "every window has them in the same places");
@@ -56,7 +56,7 @@ fn threads_together_are_as_evenly_spaced_as_one_and_exactly_as_many_as_asked_for
     for (rate_per_s, seconds, expected) in
         [(1000.0, 10, 10_000), (7001.0, 3, 21_003), (3.0, 7, 21), (0.3, 10, 3)]
     {
-        let pace = pace(Process::Constant, rate_per_s, 0);
+        let pace = pace(ArrivalProcess::Constant, rate_per_s, 0);
         let one = threads(pace, 1, seconds * 1_000_000_000);
         assert_eq!(one.len(), expected, "{rate_per_s}/s");
         for of in [2, 3, 8] {
@@ -71,7 +71,7 @@ fn threads_together_are_as_evenly_spaced_as_one_and_exactly_as_many_as_asked_for
 fn poisson_arrivals_are_a_process_of_the_rate() {
     const RATE: f64 = 2000.0;
     const SECONDS: u64 = 500;
-    let dues = threads(pace(Process::Poisson, RATE, 7), 1, SECONDS * 1_000_000_000);
+    let dues = threads(pace(ArrivalProcess::Poisson, RATE, 7), 1, SECONDS * 1_000_000_000);
     let expected = RATE * SECONDS as f64;
     assert!((dues.len() as f64 - expected).abs() < 5.0 * expected.sqrt(), "{} arrivals", dues.len());
 
@@ -91,7 +91,7 @@ fn poisson_arrivals_are_a_process_of_the_rate() {
 /// The first n of all are dealt in turn, like constant ones, so no thread ends long after the others.
 #[test]
 fn threads_share_the_poisson_arrivals_of_one() {
-    let pace = pace(Process::Poisson, 2000.0, 7);
+    let pace = pace(ArrivalProcess::Poisson, 2000.0, 7);
     let mut one = Pacer::new(pace, 0, 1);
     let mut three = [0, 1, 2].map(|thread| Pacer::new(pace, thread, 3));
     for number in 1..=2 {
@@ -105,11 +105,12 @@ fn threads_share_the_poisson_arrivals_of_one() {
 
 #[test]
 fn a_seed_means_the_same_arrivals_for_ever_and_each_window_others() {
-    let mut pacer = Pacer::new(pace(Process::Poisson, 1000.0, 42), 0, 1);
+    let mut pacer = Pacer::new(pace(ArrivalProcess::Poisson, 1000.0, 42), 0, 1);
     let first = window(&mut pacer, 1_000_000_000);
     assert_eq!(first[..4], [974_931, 1_033_745, 4_838_075, 5_386_966], "these numbers must never change");
     assert_ne!(window(&mut pacer, 1_000_000_000), first);
-    let again = |seed| window(&mut Pacer::new(pace(Process::Poisson, 1000.0, seed), 0, 1), 1_000_000_000);
+    let again =
+        |seed| window(&mut Pacer::new(pace(ArrivalProcess::Poisson, 1000.0, seed), 0, 1), 1_000_000_000);
     assert_eq!(again(42), first);
     assert_ne!(again(43), first);
 }

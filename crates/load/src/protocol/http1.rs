@@ -5,17 +5,17 @@
 
 use std::collections::VecDeque;
 
-use super::{Row, Session};
+use super::{ProtocolRow, Session};
 use crate::arena::RequestArena;
-use crate::connection::{Effect, InFlight, Recorder};
-use crate::reader::{Progress, ReadError, ResponseReader};
-use crate::worker::Settings;
+use crate::connection::{ConnectionEffect, InFlight, Recorder};
+use crate::reader::{ReadProgress, ResponseReadError, ResponseReader};
+use crate::worker::WorkerSettings;
 use model::{Cause, Phase, Protocol};
 
 /// A body beyond this length is cheaper to discard in the kernel than to copy to the engine.
 const SKIP_WORTHWHILE_BYTES: u64 = 16 * 1024;
 
-pub(super) const ROW: Row = Row {
+pub(super) const ROW: ProtocolRow = ProtocolRow {
     name: "HTTP/1.1",
     alpn: "http/1.1",
     needs_alpn: false,
@@ -52,18 +52,18 @@ impl Http1 {
 
     /// Handles unexpected bytes. Some servers end an idle connection with 408 (RFC 9110, section 15.5.9),
     /// which counts as its end.
-    fn surplus(&self, bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect {
+    fn surplus(&self, bytes: &[u8], recorder: &mut Recorder<'_>) -> ConnectionEffect {
         let is_farewell = bytes.starts_with(b"HTTP/1.") && bytes.get(8..12) == Some(b" 408");
         recorder.tally.error(Phase::Idle, if is_farewell { Cause::Closed } else { flaw(bytes) });
-        Effect::Lost
+        ConnectionEffect::Lost
     }
 
     /// Handles the end of the first response.
-    fn completed(&mut self, recorder: &mut Recorder<'_>) -> Effect {
+    fn completed(&mut self, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         // A response that overtook its request leaves half of it unwritten, so the connection cannot be
         // reused.
         let reusable = self.reader.reusable && self.written > 0;
-        let Some(request) = self.requests.pop_front() else { return Effect::Lost };
+        let Some(request) = self.requests.pop_front() else { return ConnectionEffect::Lost };
         recorder.completed(request, self.reader.status, self.reader.body_bytes);
         self.written = self.written.saturating_sub(1);
         if !reusable {
@@ -74,17 +74,17 @@ impl Http1 {
         if let Some(next) = self.requests.front() {
             self.reader.restart(next.choice.bodiless);
         }
-        Effect::Free
+        ConnectionEffect::Free
     }
 
-    fn lose(&mut self, cause: Cause, recorder: &mut Recorder<'_>) -> Effect {
+    fn lose(&mut self, cause: Cause, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         for (index, request) in self.requests.iter().enumerate() {
             // The timeout of the first request ends the connection for the others.
             let cause = if index > 0 && cause == Cause::Timeout { Cause::Abandoned } else { cause };
             recorder.fail(request, self.phase(index), cause);
         }
         self.clear();
-        Effect::Lost
+        ConnectionEffect::Lost
     }
 
     fn phase(&self, index: usize) -> Phase {
@@ -105,7 +105,7 @@ impl Session for Http1 {
         self.requests.len()
     }
 
-    fn due_ns(&self, settings: &Settings) -> Option<u64> {
+    fn due_ns(&self, settings: &WorkerSettings) -> Option<u64> {
         self.requests.front().map(|request| request.sent_ns + settings.timeout_ns)
     }
 
@@ -148,45 +148,45 @@ impl Session for Http1 {
         }
     }
 
-    fn received(&mut self, mut bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect {
-        let mut effect = Effect::None;
+    fn received(&mut self, mut bytes: &[u8], recorder: &mut Recorder<'_>) -> ConnectionEffect {
+        let mut effect = ConnectionEffect::None;
         loop {
             let Some(request) = self.requests.front_mut() else { return self.surplus(bytes, recorder) };
             request.received(recorder.now_ns);
             let extra = match self.reader.read(bytes, &mut (request, &mut *recorder.check)) {
-                Ok(Progress::More) => return effect,
-                Ok(Progress::Done { extra }) => extra,
-                Err(ReadError::Malformed) => return self.lose(flaw(bytes), recorder),
-                Err(ReadError::TooLarge) => return self.lose(Cause::TooLarge, recorder),
+                Ok(ReadProgress::More) => return effect,
+                Ok(ReadProgress::Done { extra }) => extra,
+                Err(ResponseReadError::Malformed) => return self.lose(flaw(bytes), recorder),
+                Err(ResponseReadError::TooLarge) => return self.lose(Cause::TooLarge, recorder),
             };
             effect = self.completed(recorder);
             match (extra, effect) {
                 (0, _) => return effect,
                 // Bytes after a response that ends the connection.
-                (_, Effect::Lost) => return self.surplus(&[], recorder),
+                (_, ConnectionEffect::Lost) => return self.surplus(&[], recorder),
                 _ => {}
             }
             bytes = &bytes[bytes.len() - extra as usize..];
         }
     }
 
-    fn skipped(&mut self, count: u64, recorder: &mut Recorder<'_>) -> Effect {
+    fn skipped(&mut self, count: u64, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         if let Some(request) = self.requests.front_mut() {
             request.received(recorder.now_ns);
         }
         match self.reader.skip(count) {
-            Progress::More => Effect::None,
-            Progress::Done { extra } => match self.completed(recorder) {
+            ReadProgress::More => ConnectionEffect::None,
+            ReadProgress::Done { extra } => match self.completed(recorder) {
                 _ if extra > 0 => self.surplus(&[], recorder),
                 effect => effect,
             },
         }
     }
 
-    fn ended(&mut self, cut: bool, recorder: &mut Recorder<'_>) -> Effect {
+    fn ended(&mut self, cut: bool, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         if self.requests.is_empty() {
             recorder.tally.error(Phase::Idle, Cause::Closed);
-            return Effect::Lost;
+            return ConnectionEffect::Lost;
         }
         if !cut && self.reader.end() {
             return self.completed(recorder);
@@ -201,9 +201,9 @@ impl Session for Http1 {
         let _ = self.lose(cause, recorder);
     }
 
-    fn expired(&mut self, recorder: &mut Recorder<'_>) -> Effect {
+    fn expired(&mut self, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         self.failed(Cause::Timeout, recorder);
-        Effect::Lost
+        ConnectionEffect::Lost
     }
 
     fn leave(&mut self, recorder: &mut Recorder<'_>) {

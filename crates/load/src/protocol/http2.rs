@@ -23,12 +23,12 @@ use model::{Cause, Phase};
 
 use self::frame::*;
 use self::hpack::{Decoder, Encoder};
-use self::response::Shape;
-use super::{Row, Session};
+use self::response::ResponseShape;
+use super::{ProtocolRow, Session};
 use crate::arena::RequestArena;
-use crate::connection::{Effect, InFlight, Recorder};
+use crate::connection::{ConnectionEffect, InFlight, Recorder};
 use crate::reader::HEADERS_LIMIT;
-use crate::worker::Settings;
+use crate::worker::WorkerSettings;
 
 /// Flow control is not measured, so windows are as wide as is useful.
 const WINDOW_BYTES: u32 = 1 << 24;
@@ -48,7 +48,7 @@ const UNREAD_ANSWERS_MAX: u32 = 1000;
 /// Maximum bytes of request bodies prepared ahead of the socket.
 const UPLOAD_AHEAD_BYTES: usize = 1 << 18;
 
-pub(super) const ROW: Row = Row {
+pub(super) const ROW: ProtocolRow = ProtocolRow {
     name: "HTTP/2",
     alpn: "h2",
     needs_alpn: true,
@@ -64,7 +64,7 @@ struct Http2 {
     lanes: usize,
     scheme: &'static str,
     /// Ordered by number, and so by age.
-    streams: VecDeque<Stream>,
+    streams: VecDeque<Http2Stream>,
     /// The number of the next stream.
     next: u32,
     encoder: Encoder,
@@ -73,15 +73,15 @@ struct Http2 {
     last: Option<Rendered>,
     decoder: Decoder,
     /// Shape of the last block.
-    shape: Shape,
-    peer: Peer,
+    shape: ResponseShape,
+    peer: PeerLimits,
     /// The peer's settings have arrived, and it has allowed a request once.
     was_ready: bool,
     /// Start of the period in which no request can be sent although none is in flight.
     barred_ns: Option<u64>,
     /// Set if the peer takes no more requests or stream numbers are used up, with whether the end is orderly.
     leaving: Option<Leaving>,
-    reading: Reading,
+    reading: FrameProgress,
     /// Bytes received since the peer's window for the connection was last extended.
     unopened: u32,
     /// Replies queued since the peer last read all or much of the output.
@@ -96,7 +96,7 @@ struct Http2 {
 
 /// Limits set by the peer.
 #[derive(Debug)]
-struct Peer {
+struct PeerLimits {
     /// `None` until the peer has sent a limit.
     streams: Option<usize>,
     /// Remaining window of the connection, and the initial window of a stream.
@@ -105,10 +105,10 @@ struct Peer {
     payload: usize,
 }
 
-impl Default for Peer {
-    fn default() -> Peer {
+impl Default for PeerLimits {
+    fn default() -> PeerLimits {
         let (window, stream_window) = (WINDOW_AT_FIRST, WINDOW_AT_FIRST);
-        Peer { streams: None, window, stream_window, payload: PAYLOAD_MAX }
+        PeerLimits { streams: None, window, stream_window, payload: PAYLOAD_MAX }
     }
 }
 
@@ -129,19 +129,19 @@ struct Rendered {
 
 /// Progress of reading a frame.
 #[derive(Debug, Default)]
-struct Reading {
-    frame: Option<Frame>,
+struct FrameProgress {
+    frame: Option<Http2Frame>,
     /// The beginning of a frame's head or payload that arrived in pieces. Nearly always empty.
     held: Vec<u8>,
     /// DATA: remaining bytes, the last of which are padding.
     left: usize,
     padding: Option<usize>,
     /// HEADERS whose block continues in the next frame: the stream and flags, and the block so far.
-    open_block: Option<(Frame, Vec<u8>)>,
+    open_block: Option<(Http2Frame, Vec<u8>)>,
 }
 
 /// A request in flight: its body as far as the peer's windows allow, and its response as it arrives.
-struct Stream {
+struct Http2Stream {
     number: u32,
     request: InFlight,
     /// Range of the rendered request that is not handed over yet.
@@ -154,7 +154,7 @@ struct Stream {
     unopened: u32,
 }
 
-impl Stream {
+impl Http2Stream {
     fn phase(&self) -> Phase {
         match self.has_head {
             true => Phase::Body,
@@ -276,7 +276,7 @@ impl Http2 {
     }
 
     /// Determines the effect of the bytes.
-    fn settle(&mut self, recorder: &mut Recorder<'_>) -> Effect {
+    fn settle(&mut self, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         let can_send = self.leaving.is_none() && self.peer.streams != Some(0);
         self.was_ready |= can_send && self.peer.streams.is_some() && self.ending.is_none();
         let is_barred = self.was_ready && !can_send && self.streams.is_empty();
@@ -286,23 +286,25 @@ impl Http2 {
         }
         match (self.ending, self.leaving) {
             // The connection waiting for the settings records the error.
-            (Some(_), _) if !self.was_ready => Effect::Lost,
+            (Some(_), _) if !self.was_ready => ConnectionEffect::Lost,
             (Some(cause), _) => {
                 self.failed(cause, recorder);
-                Effect::Lost
+                ConnectionEffect::Lost
             }
             (None, Some(_)) if !self.was_ready => {
                 self.ending = Some(Cause::ClosedEarly);
-                Effect::Lost
+                ConnectionEffect::Lost
             }
             (None, Some(leaving)) if self.streams.is_empty() => {
                 if leaving == Leaving::WithError {
                     recorder.tally.error(Phase::Idle, Cause::Closed);
                 }
-                Effect::Lost
+                ConnectionEffect::Lost
             }
-            _ if self.written < self.output.len() || self.streams.len() < self.lanes => Effect::Free,
-            _ => Effect::None,
+            _ if self.written < self.output.len() || self.streams.len() < self.lanes => {
+                ConnectionEffect::Free
+            }
+            _ => ConnectionEffect::None,
         }
     }
 }
@@ -328,7 +330,7 @@ impl Session for Http2 {
     }
 
     /// Time limit of the oldest request, or of waiting for permission to send.
-    fn due_ns(&self, settings: &Settings) -> Option<u64> {
+    fn due_ns(&self, settings: &WorkerSettings) -> Option<u64> {
         match self.barred_ns {
             Some(since_ns) => Some(since_ns + settings.connect_timeout_ns),
             None => self.streams.front().map(|stream| stream.request.sent_ns + settings.timeout_ns),
@@ -344,7 +346,7 @@ impl Session for Http2 {
         }
         self.barred_ns = None;
         let body_from = self.push_head(number, bytes, request.own.is_none());
-        self.streams.push_back(Stream {
+        self.streams.push_back(Http2Stream {
             number,
             request,
             upload: body_from..length,
@@ -373,7 +375,7 @@ impl Session for Http2 {
         }
     }
 
-    fn received(&mut self, bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect {
+    fn received(&mut self, bytes: &[u8], recorder: &mut Recorder<'_>) -> ConnectionEffect {
         self.received_ns = recorder.now_ns;
         if let Err(cause) = self.read(bytes, recorder) {
             self.ending = Some(cause);
@@ -381,11 +383,11 @@ impl Session for Http2 {
         self.settle(recorder)
     }
 
-    fn ended(&mut self, _cut: bool, recorder: &mut Recorder<'_>) -> Effect {
+    fn ended(&mut self, _cut: bool, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         if !(self.streams.is_empty() && self.leaving.is_some()) {
             self.failed(Cause::ClosedEarly, recorder);
         }
-        Effect::Lost
+        ConnectionEffect::Lost
     }
 
     fn failed(&mut self, cause: Cause, recorder: &mut Recorder<'_>) {
@@ -401,11 +403,11 @@ impl Session for Http2 {
 
     /// Abandons expired streams. Also abandons the connection if nothing at all arrived on it meanwhile, or
     /// if it has taken no request for the connect timeout.
-    fn expired(&mut self, recorder: &mut Recorder<'_>) -> Effect {
+    fn expired(&mut self, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         let Recorder { now_ns, settings, .. } = *recorder;
         if self.barred_ns.is_some_and(|since_ns| since_ns + settings.connect_timeout_ns <= now_ns) {
             recorder.tally.error(Phase::Idle, Cause::Timeout);
-            return Effect::Lost;
+            return ConnectionEffect::Lost;
         }
         let under_way = self.streams.len();
         // A request is often sent at the same time at which something was received.
@@ -421,7 +423,7 @@ impl Session for Http2 {
         for stream in self.streams.drain(..) {
             recorder.fail(&stream.request, stream.phase(), Cause::Abandoned);
         }
-        Effect::Lost
+        ConnectionEffect::Lost
     }
 
     fn leave(&mut self, recorder: &mut Recorder<'_>) {

@@ -60,21 +60,27 @@ fn a_head_request_has_no_body_and_a_restarted_reader_no_memory() {
     let mut reader = ResponseReader::new(true);
     for _ in 0..2 {
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-        assert_eq!(reader.read(&head[..20], &mut |_: &Head<'_>| {}), Ok(Progress::More));
-        assert_eq!(reader.read(&head[20..], &mut |_: &Head<'_>| {}), Ok(Progress::Done { extra: 0 }));
+        assert_eq!(reader.read(&head[..20], &mut |_: &ResponseHead<'_>| {}), Ok(ReadProgress::More));
+        assert_eq!(
+            reader.read(&head[20..], &mut |_: &ResponseHead<'_>| {}),
+            Ok(ReadProgress::Done { extra: 0 })
+        );
         assert_eq!((reader.status, reader.body_bytes), (200, 0));
         reader.restart(true);
     }
-    assert_eq!(reader.read(b"HTTP/1.1 20", &mut |_: &Head<'_>| {}), Ok(Progress::More));
+    assert_eq!(reader.read(b"HTTP/1.1 20", &mut |_: &ResponseHead<'_>| {}), Ok(ReadProgress::More));
     reader.restart(false);
     assert_eq!(
-        reader.read(b"HTTP/1.1 204 x\r\n\r\n", &mut |_: &Head<'_>| {}),
-        Ok(Progress::Done { extra: 0 })
+        reader.read(b"HTTP/1.1 204 x\r\n\r\n", &mut |_: &ResponseHead<'_>| {}),
+        Ok(ReadProgress::Done { extra: 0 })
     );
     for (interim, reusable) in [("Connection: close\r\n", false), ("", true)] {
         reader.restart(false);
         let text = format!("HTTP/1.1 103 x\r\n{interim}\r\nHTTP/1.1 204 x\r\n\r\n");
-        assert_eq!(reader.read(text.as_bytes(), &mut |_: &Head<'_>| {}), Ok(Progress::Done { extra: 0 }));
+        assert_eq!(
+            reader.read(text.as_bytes(), &mut |_: &ResponseHead<'_>| {}),
+            Ok(ReadProgress::Done { extra: 0 })
+        );
         assert_eq!(reader.reusable, reusable, "{text:?}");
     }
 }

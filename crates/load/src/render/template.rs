@@ -9,12 +9,12 @@ use crate::values::{did_you_mean, shown};
 
 /// Valid placeholder names: the columns of values, and the names captured from earlier responses.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Names<'a> {
+pub(crate) struct TemplateNames<'a> {
     pub(crate) values: Option<&'a Values>,
     pub(crate) captured: &'a [String],
 }
 
-impl Names<'_> {
+impl TemplateNames<'_> {
     /// Number of columns. Captured values have the indices from there on.
     pub(crate) fn columns(self) -> usize {
         self.values.map_or(0, |values| values.columns().len())
@@ -23,24 +23,24 @@ impl Names<'_> {
 
 /// Text and placeholders in turn.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Template {
-    pieces: Vec<Piece>,
+pub(crate) struct RequestTemplate {
+    pieces: Vec<TemplatePiece>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Piece {
+enum TemplatePiece {
     Text(Vec<u8>),
     /// The index of a column or of a captured value.
     Column(usize),
 }
 
-impl Template {
+impl RequestTemplate {
     /// Parses `text`. Without any names all of it is text, and braces have no meaning.
     ///
     /// # Errors
     /// Describes the first brace that is neither doubled nor part of a column's name.
-    pub(crate) fn read(text: &[u8], names: Names<'_>) -> Result<Template, String> {
-        let mut template = Template { pieces: Vec::new() };
+    pub(crate) fn read(text: &[u8], names: TemplateNames<'_>) -> Result<RequestTemplate, String> {
+        let mut template = RequestTemplate { pieces: Vec::new() };
         if names.values.is_none() && names.captured.is_empty() {
             template.push_text(text);
             return Ok(template);
@@ -59,7 +59,7 @@ impl Template {
             let Some(end) = brace(text, at + 1).filter(|end| text[*end] == b'}') else {
                 return Err(format!("the {{ at byte {at} is never closed; a plain one is written {{{{"));
             };
-            template.pieces.push(Piece::Column(column(&text[at + 1..end], at, names)?));
+            template.pieces.push(TemplatePiece::Column(column(&text[at + 1..end], at, names)?));
             from = end + 1;
         }
         template.push_text(&text[from..]);
@@ -73,22 +73,22 @@ impl Template {
 
     /// Whether a placeholder with such an index exists.
     pub(crate) fn uses(&self, is_such: impl Fn(usize) -> bool) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece, Piece::Column(column) if is_such(*column)))
+        self.pieces.iter().any(|piece| matches!(piece, TemplatePiece::Column(column) if is_such(*column)))
     }
 
     /// The text at its start. Empty if it starts with a placeholder.
     pub(crate) fn start(&self) -> &[u8] {
         match self.pieces.first() {
-            Some(Piece::Text(text)) => text,
+            Some(TemplatePiece::Text(text)) => text,
             _ => &[],
         }
     }
 
     /// All bytes that are the same in every row.
     pub(crate) fn texts<'t>(&'t self) -> impl Iterator<Item = u8> {
-        let text = |piece: &'t Piece| match piece {
-            Piece::Text(text) => text.as_slice(),
-            Piece::Column(_) => &[],
+        let text = |piece: &'t TemplatePiece| match piece {
+            TemplatePiece::Text(text) => text.as_slice(),
+            TemplatePiece::Column(_) => &[],
         };
         self.pieces.iter().flat_map(text).copied()
     }
@@ -104,8 +104,8 @@ impl Template {
     ) -> Result<(), E> {
         for piece in &self.pieces {
             match piece {
-                Piece::Text(text) => out.extend_from_slice(text),
-                Piece::Column(column) => write(*column, out)?,
+                TemplatePiece::Text(text) => out.extend_from_slice(text),
+                TemplatePiece::Column(column) => write(*column, out)?,
             }
         }
         Ok(())
@@ -115,8 +115,8 @@ impl Template {
     fn push_text(&mut self, text: &[u8]) {
         match self.pieces.last_mut() {
             _ if text.is_empty() => {}
-            Some(Piece::Text(last)) => last.extend_from_slice(text),
-            _ => self.pieces.push(Piece::Text(text.to_vec())),
+            Some(TemplatePiece::Text(last)) => last.extend_from_slice(text),
+            _ => self.pieces.push(TemplatePiece::Text(text.to_vec())),
         }
     }
 }
@@ -125,7 +125,7 @@ fn brace(text: &[u8], from: usize) -> Option<usize> {
     text[from..].iter().position(|byte| matches!(byte, b'{' | b'}')).map(|offset| from + offset)
 }
 
-fn column(name: &[u8], at: usize, names: Names<'_>) -> Result<usize, String> {
+fn column(name: &[u8], at: usize, names: TemplateNames<'_>) -> Result<usize, String> {
     let columns = names.values.map_or(&[][..], Values::columns);
     let mut all = columns.iter().chain(names.captured);
     all.position(|known| known.as_bytes() == name).ok_or_else(|| {
@@ -142,7 +142,8 @@ mod tests {
 
     fn filled(text: &str) -> Result<String, String> {
         let values = Values::csv(b"id,first name\n7,{id}}").unwrap();
-        let template = Template::read(text.as_bytes(), Names { values: Some(&values), captured: &[] })?;
+        let template =
+            RequestTemplate::read(text.as_bytes(), TemplateNames { values: Some(&values), captured: &[] })?;
         let mut out = Vec::new();
         template.fill(&mut out, |column, out| {
             out.extend_from_slice(values.cell(0, column).as_bytes());
@@ -184,10 +185,13 @@ mod tests {
     #[test]
     fn bytes_need_not_be_text() {
         let values = Values::csv(b"id\n7").unwrap();
-        let names = Names { values: Some(&values), captured: &[] };
-        let mixed = Template::read(b"\xff{id}\xfe", names).unwrap();
-        assert_eq!(mixed.pieces, [Piece::Text(vec![0xff]), Piece::Column(0), Piece::Text(vec![0xfe])]);
-        let unknown = Template::read(b"{i\xffd}", names).unwrap_err();
+        let names = TemplateNames { values: Some(&values), captured: &[] };
+        let mixed = RequestTemplate::read(b"\xff{id}\xfe", names).unwrap();
+        assert_eq!(
+            mixed.pieces,
+            [TemplatePiece::Text(vec![0xff]), TemplatePiece::Column(0), TemplatePiece::Text(vec![0xfe])]
+        );
+        let unknown = RequestTemplate::read(b"{i\xffd}", names).unwrap_err();
         assert_eq!(unknown, "there is no column `i\u{fffd}d` (at byte 0); did you mean `id`?");
     }
 }

@@ -4,27 +4,27 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn request(method: &str, headers: &[(&str, &str)], body: &str) -> Request {
-    Request {
+fn request(method: &str, headers: &[(&str, &str)], body: &str) -> RequestSpec {
+    RequestSpec {
         method: method.into(),
         path: "/a?b=c".into(),
         headers: headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
         body: body.into(),
         host: "127.0.0.1:80".into(),
-        ..Request::default()
+        ..RequestSpec::default()
     }
 }
 
-fn text(request: &Request) -> String {
+fn text(request: &RequestSpec) -> String {
     String::from_utf8(bytes(request).unwrap()).unwrap()
 }
 
-fn refused(request: &Request) -> String {
+fn refused(request: &RequestSpec) -> String {
     rows(request).unwrap_err().to_string()
 }
 
 /// The requests of all rows.
-fn rows(request: &Request) -> Result<Vec<Vec<u8>>, LoadError> {
+fn rows(request: &RequestSpec) -> Result<Vec<Vec<u8>>, LoadError> {
     let mut renderer = Renderer::new(request, &[], false)?;
     let row = |row| {
         let mut bytes = Vec::new();
@@ -54,7 +54,7 @@ fn without_values_braces_are_sent_as_they_are() {
     let braces = request("POST", &[("host", "{x}"), ("user-agent", "}}")], "{{\"a\":{b}");
     let expected =
         "POST /{{id} HTTP/1.1\r\nContent-Length: 9\r\nhost: {x}\r\nuser-agent: }}\r\n\r\n{{\"a\":{b}";
-    assert_eq!(text(&Request { path: "/{{id}".into(), ..braces }), expected);
+    assert_eq!(text(&RequestSpec { path: "/{{id}".into(), ..braces }), expected);
 }
 
 #[test]
@@ -71,18 +71,21 @@ fn refuses_what_would_arrive_as_something_else() {
             "load.headers: content-length: 4 does not agree with the body of 5 bytes",
         ),
         (
-            Request { path: "/a b".into(), ..request("GET", &[], "") },
+            RequestSpec { path: "/a b".into(), ..request("GET", &[], "") },
             r#"load.path: "/a b" contains ' ', which must be %-escaped"#,
         ),
-        (Request { path: "a".into(), ..request("GET", &[], "") }, r#"load.path: "a" does not begin with /"#),
+        (
+            RequestSpec { path: "a".into(), ..request("GET", &[], "") },
+            r#"load.path: "a" does not begin with /"#,
+        ),
     ] {
         assert_eq!(refused(&request), expected);
     }
 }
 
 /// A request that uses all of `csv` at once.
-fn filled(csv: &str) -> Request {
-    Request {
+fn filled(csv: &str) -> RequestSpec {
+    RequestSpec {
         path: "/{{{a}}}/{b}?q={b}".into(),
         values: Some(Values::csv(csv.as_bytes()).unwrap()),
         ..request("POST", &[("host", "h"), ("user-agent", "{a}{{"), ("X-B", "{b}")], "{a}={b}}}")
@@ -113,7 +116,7 @@ fn only_a_json_body_is_escaped_as_json() {
     ] {
         let values = Some(Values::jsonl(br#"{"a": "say \"hi\""}"#).unwrap());
         let json = request("POST", &[("content-type", content_type)], r#"{{"a":"{a}"}}"#);
-        let bytes = rows(&Request { values, ..json }).unwrap().remove(0);
+        let bytes = rows(&RequestSpec { values, ..json }).unwrap().remove(0);
         assert!(
             String::from_utf8(bytes).unwrap().ends_with(&format!("\r\n\r\n{expected}")),
             "{content_type}"
@@ -131,7 +134,7 @@ fn a_length_cannot_be_given_for_a_body_that_users_fill() {
 #[test]
 fn a_request_that_uses_no_value_is_one_and_doubled_braces_still_become_one() {
     let unused = request("POST", &[], "{{a}}");
-    let rows = rows(&Request { values: Some(Values::csv(b"a\n1\n2").unwrap()), ..unused }).unwrap();
+    let rows = rows(&RequestSpec { values: Some(Values::csv(b"a\n1\n2").unwrap()), ..unused }).unwrap();
     assert_eq!(rows.len(), 1);
     assert!(rows[0].ends_with(b"Content-Length: 3\r\n\r\n{a}"));
 }
@@ -141,7 +144,7 @@ fn what_values_cannot_make_a_request_of_is_refused_with_its_place() {
     let csv = "a,b\n1,2\n\"x\r\nEvil: y\",3\n";
     let with = |path: &str, header: (&str, &str)| {
         let headers = vec![(header.0.to_owned(), header.1.to_owned())];
-        refused(&Request { path: path.into(), headers, ..filled(csv) })
+        refused(&RequestSpec { path: path.into(), headers, ..filled(csv) })
     };
     for (refused, expected) in [
         (
@@ -201,7 +204,7 @@ proptest! {
         path: String, query: String, header: String, body: String, json: bool,
     ) {
         let row = serde_json::json!({ "path": path, "query": query, "header": header, "body": body });
-        let request = Request {
+        let request = RequestSpec {
             method: "POST".into(),
             path: "/p/{path}/end?q={query}&r={{1}}".into(),
             headers: vec![
@@ -210,7 +213,7 @@ proptest! {
             ],
             body: br#"{{"body": "{body}", "number": 1}}"#.to_vec(),
             values: Some(Values::jsonl(row.to_string().as_bytes()).unwrap()),
-            ..Request::default()
+            ..RequestSpec::default()
         };
         let rendered = rows(&request);
         if header.bytes().any(|byte| byte != b'\t' && byte.is_ascii_control()) {

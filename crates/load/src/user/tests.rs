@@ -10,8 +10,8 @@ use rand_pcg::Pcg64Mcg;
 use super::*;
 use crate::arena::RequestSampler;
 use crate::worker::simulation::settings;
-use crate::worker::{Action, Settings, Worker};
-use crate::{Protocol, Request, Until};
+use crate::worker::{Action, Worker, WorkerSettings};
+use crate::{Protocol, RequestSpec, Until};
 
 const SEEDS: u64 = 500;
 const CONNECTIONS: usize = 3;
@@ -19,34 +19,35 @@ const CONNECTIONS: usize = 3;
 const SAMPLE_EVERY: u64 = 1000;
 
 /// A log-in in two steps, and a request with one hole each in path, header and body.
-fn requests() -> (Request, Users) {
-    let post = |path: &str, body: &str| Request { body: body.into(), ..Request::new("POST", path, "h") };
+fn requests() -> (RequestSpec, Users) {
+    let post =
+        |path: &str, body: &str| RequestSpec { body: body.into(), ..RequestSpec::new("POST", path, "h") };
     let json = ("Content-Type".to_owned(), "application/json".to_owned());
     let headers = vec![json.clone(), ("X-Csrf".into(), "{csrf}".into())];
     let values = crate::Values::csv(b"name\nann\nben\n").ok();
-    let log_in = Request { headers, values, ..post("/login", r#"{{"user": "{name}"}}"#) };
+    let log_in = RequestSpec { headers, values, ..post("/login", r#"{{"user": "{name}"}}"#) };
     let auth = vec![("Authorization".into(), "Bearer {token}".into()), json];
     let first = vec![
-        First {
-            request: Request { name: "form".into(), ..Request::new("GET", "/form", "h") },
+        FirstRequest {
+            request: RequestSpec { name: "form".into(), ..RequestSpec::new("GET", "/form", "h") },
             capture: vec![("csrf".into(), ResponseField::Header("x-csrf".into()))],
         },
-        First {
-            request: Request { name: "log in".into(), ..log_in },
+        FirstRequest {
+            request: RequestSpec { name: "log in".into(), ..log_in },
             capture: vec![("token".into(), ResponseField::Json("/user/token".into()))],
         },
     ];
-    let ordinary = Request { headers: auth, ..post("/of/{token}", r#"{{"t": "{token}"}}"#) };
+    let ordinary = RequestSpec { headers: auth, ..post("/of/{token}", r#"{{"t": "{token}"}}"#) };
     (ordinary, Users { first, cookies: true, think: None })
 }
 
-fn worker(users: &Users, ordinary: Request, seed: u64) -> Worker {
+fn worker(users: &Users, ordinary: RequestSpec, seed: u64) -> Worker {
     let mut all = vec![ordinary];
     all.extend(users.first.iter().map(|first| first.request.clone()));
     let arena = Arc::new(RequestArena::render(&all, users).unwrap());
     let common = UserSettings { users: users.clone(), endpoint: 1, seed, lane: (0, 1), now_s: 1_000_000_000 };
     let contracts = vec![Contract::default(); all.len()];
-    let settings = Settings {
+    let settings = WorkerSettings {
         users: Some(Arc::new(common)),
         arena: arena.clone(),
         contracts,
@@ -239,9 +240,9 @@ fn whatever_goes_wrong_each_user_logs_in_first_and_sends_what_is_its_own() {
 #[test]
 fn a_log_in_that_is_the_same_for_all_is_no_bytes_of_the_arena_either() {
     // The worker's constructor asserts that this request is not plain.
-    let request = Request { name: "hello".into(), ..Request::new("GET", "/hello", "h") };
-    let users = Users { first: vec![First { request, capture: Vec::new() }], ..Users::default() };
-    worker(&users, Request::new("GET", "/", "h"), 1);
+    let request = RequestSpec { name: "hello".into(), ..RequestSpec::new("GET", "/hello", "h") };
+    let users = Users { first: vec![FirstRequest { request, capture: Vec::new() }], ..Users::default() };
+    worker(&users, RequestSpec::new("GET", "/", "h"), 1);
 }
 
 #[test]
@@ -290,7 +291,7 @@ fn cookies_join_the_field_that_the_request_has() {
     let (_, users) = requests();
     let users = Users { first: Vec::new(), ..users };
     let headers = vec![("cookie".into(), "a=1".into()), ("X".into(), "y".into())];
-    let request = Request { headers, ..Request::new("GET", "/", "h") };
+    let request = RequestSpec { headers, ..RequestSpec::new("GET", "/", "h") };
     let arena = RequestArena::render(&[request], &users).unwrap();
     let common = UserSettings { users, endpoint: 1, seed: 0, lane: (0, 1), now_s: 1_000_000_000 };
     let mut user = User::new(&Arc::new(common), 0);
@@ -310,7 +311,7 @@ fn users_think_as_long_as_the_seed_says_whatever_the_service_takes() {
     // Think time before each request of each user, if a response takes `service_ns`.
     let thought = |seed, service_ns: u64, think| {
         let users = Users { think: Some(think), ..Users::default() };
-        let mut worker = worker(&users, Request::new("GET", "/", "h"), seed);
+        let mut worker = worker(&users, RequestSpec::new("GET", "/", "h"), seed);
         worker.prepare(0, None);
         for index in 0..CONNECTIONS {
             worker.connecting(index, 0);

@@ -8,12 +8,12 @@
 
 use std::collections::VecDeque;
 
-use super::{Action, Gate, Worker};
+use super::{Action, SlicePart, Worker};
 use crate::pacer::Pacer;
 
 /// The schedule of one worker. Times are absolute.
 #[derive(Debug)]
-pub(super) struct Schedule {
+pub(super) struct ArrivalSchedule {
     pacer: Pacer,
     started_ns: u64,
     /// Connections with room for a request, longest free first. Never more entries than room.
@@ -28,11 +28,11 @@ struct Free {
     since_ns: u64,
 }
 
-impl Schedule {
+impl ArrivalSchedule {
     /// Creates a schedule for `connections` connections, which take `lanes` requests at once in total.
-    pub(super) fn new(pacer: Pacer, connections: u32, lanes: usize) -> Schedule {
+    pub(super) fn new(pacer: Pacer, connections: u32, lanes: usize) -> ArrivalSchedule {
         let (free, listed) = (VecDeque::with_capacity(lanes), vec![0; connections as usize].into());
-        Schedule { pacer, started_ns: 0, free, listed }
+        ArrivalSchedule { pacer, started_ns: 0, free, listed }
     }
 
     fn restart(&mut self, started_ns: u64) {
@@ -74,12 +74,12 @@ impl Schedule {
 
     /// Takes the oldest arrival and the connection that has been free longest. Returns the due time of the
     /// arrival and the connection, with whether it was free then.
-    pub(super) fn take(&mut self) -> (u64, Option<Taken>) {
+    pub(super) fn take(&mut self) -> (u64, Option<TakenConnection>) {
         let due_ns = self.due_ns();
         self.pacer.advance();
         let taken = self.free.pop_front().map(|Free { index, since_ns }| {
             self.listed[index] -= 1;
-            Taken { index, in_time: since_ns <= due_ns }
+            TakenConnection { index, in_time: since_ns <= due_ns }
         });
         (due_ns, taken)
     }
@@ -101,7 +101,7 @@ impl Schedule {
 
 /// A connection taken for an arrival.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Taken {
+pub(super) struct TakenConnection {
     pub(super) index: usize,
     /// It was free when the arrival was due.
     pub(super) in_time: bool,
@@ -155,7 +155,7 @@ impl Worker {
     }
 
     /// Takes the oldest arrival, as [`Schedule::take`] does, and counts it as due.
-    fn take_due(&mut self) -> Option<(u64, Option<Taken>)> {
+    fn take_due(&mut self) -> Option<(u64, Option<TakenConnection>)> {
         let schedule = self.schedule.as_mut()?;
         let started_ns = schedule.started_ns;
         let (due_ns, taken) = schedule.take();
@@ -170,16 +170,16 @@ impl Worker {
 
     /// Due time of the oldest arrival not taken, if it is still to be sent.
     pub(super) fn next_sendable_ns(&self) -> Option<u64> {
-        let is_given_up = matches!(self.gate, Gate::Draining { sends: false, .. });
+        let is_given_up = matches!(self.gate, SlicePart::Draining { sends: false, .. });
         if is_given_up { None } else { self.next_arrival_ns() }
     }
 
     /// Due time of the oldest arrival not taken, if it belongs to this slice.
     pub(super) fn next_arrival_ns(&self) -> Option<u64> {
         let end_ns = match self.gate {
-            Gate::Sending { stop_ns, .. } => stop_ns,
-            Gate::Draining { stopped_ns, .. } => stopped_ns,
-            Gate::Shut | Gate::Opening { .. } => return None,
+            SlicePart::Sending { stop_ns, .. } => stop_ns,
+            SlicePart::Draining { stopped_ns, .. } => stopped_ns,
+            SlicePart::Shut | SlicePart::Opening { .. } => return None,
         };
         let due_ns = self.schedule.as_ref()?.due_ns();
         (due_ns < end_ns && self.allowance != Some(0)).then_some(due_ns)

@@ -24,9 +24,9 @@ use stats::Latencies;
 
 use self::ledger::State;
 use crate::arena::{RequestArena, RequestSampler};
-use crate::pacer::{Pace, Pacer};
-use crate::worker::{Action, Settings, Worker};
-use crate::{Contract, Process, Protocol, Rate, Request, Until, Users};
+use crate::pacer::{Pacer, SharedPace};
+use crate::worker::{Action, Worker, WorkerSettings};
+use crate::{ArrivalProcess, Contract, Protocol, Rate, RequestSpec, Until, Users};
 
 mod book;
 mod driver;
@@ -156,8 +156,8 @@ const STARTED_NS: u64 = 77;
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
 /// Settings shared by the simulations: these requests with their contracts, over kept-alive connections.
-pub(crate) fn settings(requests: &[Request], protocol: Protocol) -> Settings {
-    Settings {
+pub(crate) fn settings(requests: &[RequestSpec], protocol: Protocol) -> WorkerSettings {
+    WorkerSettings {
         arena: Arc::new(RequestArena::render(requests, &Users::default()).unwrap()),
         protocol,
         tls: None,
@@ -184,8 +184,9 @@ fn done_ns(sent_ns: u64) -> u64 {
 }
 
 /// A worker with open connections at the start of its window.
-fn opened(settings: Settings, connections: u32) -> Worker {
-    let pace = Pace { rate: Rate::Constant(RATE_PER_S as f64), process: Process::Constant, seed: 3 };
+fn opened(settings: WorkerSettings, connections: u32) -> Worker {
+    let pace =
+        SharedPace { rate: Rate::Constant(RATE_PER_S as f64), process: ArrivalProcess::Constant, seed: 3 };
     let sampler = RequestSampler::new(settings.arena.clone(), 1, 0);
     let mut worker = Worker::new(settings, sampler, Some(Pacer::new(pace, 0, 1)), connections);
     worker.prepare(0, None);
@@ -199,8 +200,8 @@ fn opened(settings: Settings, connections: u32) -> Worker {
 
 /// Runs the worker with an engine that is never late.
 fn measured(connections: u32) -> Counts {
-    let settings = settings(&[Request::new("GET", "/", "a")], Protocol::Http1 { pipeline: 1 });
-    let settings = Settings { timeout_ns: 5 * S, connect_timeout_ns: S, sample_every: 3, ..settings };
+    let settings = settings(&[RequestSpec::new("GET", "/", "a")], Protocol::Http1 { pipeline: 1 });
+    let settings = WorkerSettings { timeout_ns: 5 * S, connect_timeout_ns: S, sample_every: 3, ..settings };
     let mut worker = opened(settings, connections);
     let (mut responses, mut now_ns) = (BinaryHeap::new(), STARTED_NS);
     while now_ns < STARTED_NS + WINDOW_NS {
@@ -259,7 +260,7 @@ fn drain_is_short_if_rate_cannot_be_kept() {
 
 #[test]
 fn requests_that_are_due_take_connections_in_turn() {
-    let settings = settings(&[Request::new("GET", "/", "a")], Protocol::Http1 { pipeline: 2 });
+    let settings = settings(&[RequestSpec::new("GET", "/", "a")], Protocol::Http1 { pipeline: 2 });
     let mut worker = opened(settings, 2);
     let begun = |worker: &mut Worker, turn: u64| {
         worker.start_next(STARTED_NS + turn * S / RATE_PER_S).map(|(index, _)| index)
@@ -381,7 +382,7 @@ fn check(driver: &Driver, slice: &Counts, until: Until, interrupted: bool) {
 // The setting drawn from a seed: the load, the rules for the engine, and the faults of server and network.
 
 struct Setting {
-    settings: Settings,
+    settings: WorkerSettings,
     sampler: RequestSampler,
     /// Present in open loop.
     pacer: Option<Pacer>,
@@ -411,7 +412,7 @@ impl Setting {
         let fresh = rng.random_bool(0.25);
         let pipeline = if fresh || rng.random_bool(0.4) { 1 } else { rng.random_range(2..=8) };
         let requests: Vec<_> = (0..rng.random_range(1..=3)).map(|number| request(rng, number)).collect();
-        let settings = Settings {
+        let settings = WorkerSettings {
             fresh,
             can_skip: rng.random_bool(0.5),
             connect_timeout_ns: if rng.random_bool(0.5) { 200_000_000 } else { 700_000_000 },
@@ -420,10 +421,10 @@ impl Setting {
             ..settings(&requests, Protocol::Http1 { pipeline })
         };
         let rate = rng.random_bool(0.5).then(|| rate(rng));
-        let process = if rng.random_bool(0.5) { Process::Constant } else { Process::Poisson };
+        let process = if rng.random_bool(0.5) { ArrivalProcess::Constant } else { ArrivalProcess::Poisson };
         Setting {
             sampler: RequestSampler::new(settings.arena.clone(), rng.random(), 0),
-            pacer: rate.map(|rate| Pacer::new(Pace { rate, process, seed: rng.random() }, 0, 1)),
+            pacer: rate.map(|rate| Pacer::new(SharedPace { rate, process, seed: rng.random() }, 0, 1)),
             is_limited: matches!(rate, Some(Rate::Ramp { to_per_s: 0.0, .. })),
             connections: rng.random_range(1..=8),
             nature: Nature::draw(rng),
@@ -455,14 +456,20 @@ impl Nature {
 }
 
 /// Endpoint `number` of a load.
-fn request(rng: &mut impl Rng, number: usize) -> Request {
+fn request(rng: &mut impl Rng, number: usize) -> RequestSpec {
     let method = ["GET", "GET", "HEAD", "POST"][rng.random_range(0..4)];
     let path = format!("/{number}/{}", "x".repeat(rng.random_range(0..40)));
     let body = if method == "POST" { vec![b'y'; rng.random_range(0..400)] } else { Vec::new() };
     let headers = vec![("User-Agent".into(), "b".into())];
     let served = [("Served".into(), vec![number.to_string()])].into();
     let contract = Some(Contract { headers: served, ..Contract::default() });
-    Request { weight: rng.random_range(1..4), headers, body, contract, ..Request::new(method, &path, "a") }
+    RequestSpec {
+        weight: rng.random_range(1..4),
+        headers,
+        body,
+        contract,
+        ..RequestSpec::new(method, &path, "a")
+    }
 }
 
 /// From a rare arrival to far more than the connections can take.

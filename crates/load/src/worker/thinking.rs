@@ -11,7 +11,7 @@ use model::Think;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-use super::{Action, Gate, Worker};
+use super::{Action, SlicePart, Worker};
 use crate::clock::in_ns;
 
 /// Separates these words from the words for requests and arrivals, which use the same seed. "thinking" in
@@ -27,11 +27,11 @@ pub(super) struct Thinking {
 
 struct Thinker {
     rng: Pcg64Mcg,
-    until: Until,
+    until: ThinkingUntil,
 }
 
 #[derive(Clone, Copy)]
-enum Until {
+enum ThinkingUntil {
     /// The user has sent nothing in this window.
     First,
     /// The user has a request in flight, or just got its response.
@@ -44,13 +44,13 @@ impl Thinking {
     pub(super) fn new(think: Think, seed: u64, (thread, of): (usize, usize), connections: u32) -> Thinking {
         let mut seeds = Pcg64Mcg::seed_from_u64(seed ^ PURPOSE);
         let seeds = std::iter::from_fn(|| Some(seeds.next_u64())).skip(thread).step_by(of);
-        let user = |seed| Thinker { rng: Pcg64Mcg::seed_from_u64(seed), until: Until::First };
+        let user = |seed| Thinker { rng: Pcg64Mcg::seed_from_u64(seed), until: ThinkingUntil::First };
         let users = seeds.take(connections as usize).map(user).collect();
         Thinking { think, users, waking: BinaryHeap::new() }
     }
 
     pub(super) fn restart(&mut self) {
-        self.users.iter_mut().for_each(|user| user.until = Until::First);
+        self.users.iter_mut().for_each(|user| user.until = ThinkingUntil::First);
         self.waking.clear();
     }
 
@@ -61,7 +61,7 @@ impl Thinking {
     /// Whether this user has finished thinking. Starts to think if it has not.
     fn is_over(&mut self, index: usize, now_ns: u64) -> bool {
         let user = &mut self.users[index];
-        if let Until::At(at_ns) = user.until {
+        if let ThinkingUntil::At(at_ns) = user.until {
             return at_ns <= now_ns;
         }
         // Above 0 and at most 1.
@@ -69,11 +69,11 @@ impl Thinking {
         let think_ns = match (self.think, user.until) {
             (Think::Exponential(mean), _) => -part().ln() * in_ns(mean) as f64,
             // Spreads the first requests.
-            (Think::Constant(time), Until::First) => part() * in_ns(time) as f64,
+            (Think::Constant(time), ThinkingUntil::First) => part() * in_ns(time) as f64,
             (Think::Constant(time), _) => in_ns(time) as f64,
         };
         let at_ns = now_ns.saturating_add(think_ns as u64);
-        user.until = Until::At(at_ns);
+        user.until = ThinkingUntil::At(at_ns);
         self.waking.push(Reverse((at_ns, index)));
         false
     }
@@ -83,7 +83,7 @@ impl Worker {
     /// Time at which the first user finishes thinking. `u64::MAX` if none thinks.
     pub(super) fn next_thought_ns(&self) -> u64 {
         match (&self.thinking, self.gate) {
-            (Some(thinking), Gate::Sending { .. }) => thinking.next_ns().unwrap_or(u64::MAX),
+            (Some(thinking), SlicePart::Sending { .. }) => thinking.next_ns().unwrap_or(u64::MAX),
             _ => u64::MAX,
         }
     }
@@ -102,7 +102,7 @@ impl Worker {
         let is_free = self.connections[index].room(now_ns, &self.settings) > 0 && self.may_send(now_ns);
         let Some(thinking) = self.thinking.as_mut().filter(|_| is_free) else { return };
         if thinking.is_over(index, now_ns) {
-            thinking.users[index].until = Until::Undrawn;
+            thinking.users[index].until = ThinkingUntil::Undrawn;
             self.begin(index, now_ns, None);
         }
     }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use proofload_load::{Digest, Fetched, Request, fetch};
+use proofload_load::{Digest, Fetched, RequestSpec, fetch};
 
 use crate::server::{Response, Server};
 
@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 fn asked(response: Response, method: &str) -> Option<Fetched> {
     let server = Server::start(move |_| response.clone());
-    fetch(server.address, &Request::new(method, "/", "test"), PATIENCE)
+    fetch(server.address, &RequestSpec::new(method, "/", "test"), PATIENCE)
 }
 
 #[test]
@@ -49,9 +49,9 @@ fn what_is_never_whole_is_none_and_does_not_outlast_its_time() {
     assert_eq!(asked(Response::Close(cut.clone()), "GET"), None);
     assert_eq!(asked(Response::Keep(b"garbage\r\n\r\n".to_vec()), "GET"), None);
     let server = Server::start(move |_| Response::Hang(cut.clone()));
-    let get = Request::new("GET", "/", "test");
+    let get = RequestSpec::new("GET", "/", "test");
     assert_eq!(fetch(server.address, &get, Duration::from_millis(50)), None);
-    let unsendable = Request { path: "no slash".into(), ..Request::default() };
+    let unsendable = RequestSpec { path: "no slash".into(), ..RequestSpec::default() };
     assert_eq!(fetch(server.address, &unsendable, PATIENCE), None);
     let address = server.address;
     drop(server);

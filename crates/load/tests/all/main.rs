@@ -22,7 +22,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use model::{Cause, Counts, OpenLoop, Phase};
-use proofload_load::{Address, Arrivals, DriverChoice, Generator, LoadSpec, Request, Until};
+use proofload_load::{Address, Arrivals, DriverChoice, Generator, LoadSpec, RequestSpec, Until};
 
 /// A slice that exceeds its limits by this time has hung. Even a busy machine is not that slow.
 const HUNG: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ fn spec(address: SocketAddr, connections: u32, driver: DriverChoice) -> LoadSpec
         timeout: Duration::from_secs(20),
         connect_timeout: Duration::from_secs(20),
         driver,
-        ..LoadSpec::new(Address::Tcp(address), vec![Request::new("GET", "/", &address.to_string())])
+        ..LoadSpec::new(Address::Tcp(address), vec![RequestSpec::new("GET", "/", &address.to_string())])
     }
 }
 

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use model::Counts;
-use proofload_load::{Contract, DriverChoice, Generator, LoadSpec, Protocol, Request, Tls, Trust, Until};
+use proofload_load::{
+    Contract, DriverChoice, Generator, LoadSpec, Protocol, RequestSpec, TlsSpec, Trust, Until,
+};
 use tempfile::TempDir;
 
 use crate::server::{Port, wait_until};
@@ -107,19 +109,23 @@ impl Told {
     }
 }
 
-fn get(path: &str) -> Request {
-    Request::new("GET", path, "proofload.test")
+fn get(path: &str) -> RequestSpec {
+    RequestSpec::new("GET", path, "proofload.test")
 }
 
-fn post() -> Request {
-    Request { body: vec![b'y'; LONG_BYTES], ..Request::new("POST", "/long", "proofload.test") }
+fn post() -> RequestSpec {
+    RequestSpec { body: vec![b'y'; LONG_BYTES], ..RequestSpec::new("POST", "/long", "proofload.test") }
 }
 
 /// Runs one slice, all of which must be good, and returns the server's log with it.
-fn loaded(flags: &[&str], secure: bool, request: Request, status: u16) -> (Counts, Told) {
+fn loaded(flags: &[&str], secure: bool, request: RequestSpec, status: u16) -> (Counts, Told) {
     let server = Nghttpd::start(flags, secure);
-    let tls =
-        Tls { server_name: "proofload.test".into(), trust: Trust::Anything, resumption: true, client: None };
+    let tls = TlsSpec {
+        server_name: "proofload.test".into(),
+        trust: Trust::Anything,
+        resumption: true,
+        client: None,
+    };
     let spec = LoadSpec {
         threads: 2,
         protocol: Protocol::Http2 { streams: STREAMS },

@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use model::{Cause, Counts, ErrorCount, FailureKind, Phase};
 use proofload_load::{
-    Address, Contract, Digest, DriverChoice, Generator, LoadSpec, Protocol, Request, Tls, Trust, Until,
+    Address, Contract, Digest, DriverChoice, Generator, LoadSpec, Protocol, RequestSpec, TlsSpec, Trust,
+    Until,
 };
 
 use server::{LONG_BODY_BYTES, NAME, Nginx};
 
 fn spec(nginx: &Nginx, path: &str, driver: DriverChoice) -> LoadSpec {
     let headers = vec![("Accept-Encoding".into(), "identity".into())];
-    let request = Request { headers, ..Request::new("GET", path, "localhost") };
+    let request = RequestSpec { headers, ..RequestSpec::new("GET", path, "localhost") };
     LoadSpec { requests: vec![request], threads: 2, ..crate::spec(nginx.plain, 16, driver) }
 }
 
@@ -45,9 +46,9 @@ fn the_access_log_has_as_many_lines_as_requests_were_sent() {
     }
 }
 
-fn tls(nginx: &Nginx) -> Tls {
+fn tls(nginx: &Nginx) -> TlsSpec {
     let trust = Trust::Authorities(nginx.authority.clone());
-    Tls { server_name: NAME.into(), trust, resumption: true, client: None }
+    TlsSpec { server_name: NAME.into(), trust, resumption: true, client: None }
 }
 
 /// Runs one slice of `requests` requests, all of which must be good and in the access log, which is returned.
@@ -77,7 +78,7 @@ fn tls_verifies_names_the_server_and_takes_up_sessions() {
 #[test]
 fn a_connection_for_each_request_and_its_whole_handshake_are_part_of_its_latency() {
     let nginx = Nginx::start();
-    let tls = Some(Tls { resumption: false, ..tls(&nginx) });
+    let tls = Some(TlsSpec { resumption: false, ..tls(&nginx) });
     let address = Address::Tcp(nginx.tls);
     let spec = LoadSpec { address, tls, keep_alive: false, ..spec(&nginx, "/short", DriverChoice::Auto) };
     let (slice, log) = all_good(nginx, spec, 200);

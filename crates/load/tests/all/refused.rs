@@ -5,7 +5,9 @@ use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
 use model::{Cause, Counts, OsError, Phase};
-use proofload_load::{Address, Arrivals, DriverChoice, LoadSpec, Process, Protocol, Rate, Tls, Trust, Until};
+use proofload_load::{
+    Address, ArrivalProcess, Arrivals, DriverChoice, LoadSpec, Protocol, Rate, TlsSpec, Trust, Until,
+};
 
 use crate::network::{Host, with_hosts};
 use crate::server::{Port, Server, listen, wait_until};
@@ -62,7 +64,7 @@ fn a_service_that_goes_away_between_slices_and_comes_back() {
 /// The service dies under load and restarts on the same port, all within one window.
 #[test]
 fn a_service_that_restarts_under_load() {
-    let open = Arrivals::Open { rate: Rate::Constant(500.0), process: Process::Poisson, seed: 1 };
+    let open = Arrivals::Open { rate: Rate::Constant(500.0), process: ArrivalProcess::Poisson, seed: 1 };
     for_both_drivers(|driver| {
         for arrivals in [Arrivals::Closed, open] {
             let port = Port::keep();
@@ -130,7 +132,7 @@ fn a_handshake_without_an_answer_is_given_up_each_time() {
         connect_timeout: Duration::from_millis(200),
         ..spec(listener.local_addr().unwrap(), 2, DriverChoice::Auto)
     };
-    let tls = Some(Tls {
+    let tls = Some(TlsSpec {
         server_name: "proofload.test".into(),
         trust: Trust::Anything,
         resumption: true,

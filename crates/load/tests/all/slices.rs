@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use model::{Cause, Phase};
 use proofload_load::{
-    Address, Arrivals, DriverChoice, Generator, LoadError, LoadSpec, Process, Protocol, Rate, Request, Tls,
-    Trust, Until, grants_completion,
+    Address, ArrivalProcess, Arrivals, DriverChoice, Generator, LoadError, LoadSpec, Protocol, Rate,
+    RequestSpec, TlsSpec, Trust, Until, grants_completion,
 };
 
 use crate::server::{Response, Server, listen, read_request, response};
@@ -37,7 +37,7 @@ fn one_hung_request_is_the_tail_and_not_forgotten() {
 
 #[test]
 fn an_interrupt_ends_the_slice_and_leaves_nothing_out() {
-    let open = Arrivals::Open { rate: Rate::Constant(1000.0), process: Process::Constant, seed: 1 };
+    let open = Arrivals::Open { rate: Rate::Constant(1000.0), process: ArrivalProcess::Constant, seed: 1 };
     for_both_drivers(|driver| {
         for arrivals in [Arrivals::Closed, open] {
             let server = Server::start(|_| Response::Hang(vec![]));
@@ -110,9 +110,9 @@ fn every_arrival_of_every_thread_is_sent_and_answered() {
     for_both_drivers(|driver| {
         let server = Server::start(|_| Response::Keep(response(200, "hello")));
         for (process, rate, threads) in [
-            (Process::Constant, Rate::Constant(2000.0), 3),
-            (Process::Poisson, Rate::Constant(2000.0), 2),
-            (Process::Constant, ramp, 2),
+            (ArrivalProcess::Constant, Rate::Constant(2000.0), 3),
+            (ArrivalProcess::Poisson, Rate::Constant(2000.0), 2),
+            (ArrivalProcess::Constant, ramp, 2),
         ] {
             let before = server.requests();
             let arrivals = Arrivals::Open { rate, process, seed: 1 };
@@ -120,12 +120,12 @@ fn every_arrival_of_every_thread_is_sent_and_answered() {
             let counted = load.run(Until::Requests(301));
             assert_eq!((counted.sent, counted.successful_in_window, counted.due()), (301, 301, 301));
             // The last one is due at (301 − 1) / 2000 s, and later on the ramp.
-            assert!(process == Process::Poisson || counted.window_ns >= 150_000_000);
+            assert!(process == ArrivalProcess::Poisson || counted.window_ns >= 150_000_000);
             let timed = load.run(Until::Elapsed(over));
             let is_completion = driver == DriverChoice::Completion && grants_completion().is_ok();
             assert_eq!(timed.generator.driver, if is_completion { "completion" } else { "readiness" });
             assert_eq!(timed.successful, timed.due());
-            assert!(process == Process::Poisson || timed.due() == 500, "{} were due", timed.due());
+            assert!(process == ArrivalProcess::Poisson || timed.due() == 500, "{} were due", timed.due());
             assert_eq!(server.requests() - before, counted.sent + timed.sent);
         }
     });
@@ -143,7 +143,7 @@ fn what_cannot_be_is_refused_before_it_starts() {
     let speaking = |protocol| LoadSpec { protocol, ..base.clone() };
     let http2 = Protocol::Http2 { streams: 4 };
     let at = |rate| {
-        let arrivals = Arrivals::Open { rate, process: Process::Constant, seed: 1 };
+        let arrivals = Arrivals::Open { rate, process: ArrivalProcess::Constant, seed: 1 };
         LoadSpec { arrivals, ..base.clone() }
     };
     let ramp = |from_per_s, to_per_s, over_s| {
@@ -151,9 +151,9 @@ fn what_cannot_be_is_refused_before_it_starts() {
         Rate::Ramp { from_per_s, to_per_s, over }
     };
     let v6 = vec![IpAddr::V6(Ipv6Addr::LOCALHOST)];
-    let nameless = vec![Request::new("GET", "/", "")];
+    let nameless = vec![RequestSpec::new("GET", "/", "")];
     let trust = Trust::Authorities(b"nothing".to_vec());
-    let nonsense = Tls { server_name: "a".into(), trust, resumption: true, client: None };
+    let nonsense = TlsSpec { server_name: "a".into(), trust, resumption: true, client: None };
     for spec in [from("127.0.0.9"), path(107), speaking(Protocol::Http1 { pipeline: 1000 })] {
         assert!(Generator::start(spec).is_ok());
     }
@@ -195,7 +195,7 @@ fn a_schedule_begins_when_a_service_has_had_time_to_accept_its_connections() {
     for_both_drivers(|driver| {
         let server = Server::start(|_| Response::Keep(response(200, "")));
         let rate = Rate::Constant(1000.0);
-        let arrivals = Arrivals::Open { rate, process: Process::Constant, seed: 1 };
+        let arrivals = Arrivals::Open { rate, process: ArrivalProcess::Constant, seed: 1 };
         let mut load = Load::start(LoadSpec { arrivals, ..spec(server.address, 200, driver) });
         let [first, second] = [(); 2].map(|()| {
             let _ = load.run(Until::Requests(1));

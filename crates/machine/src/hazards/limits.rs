@@ -4,7 +4,7 @@ use model::Grade::{Fine, Note, Warning};
 use model::quantity::{count, many};
 use model::{Quantity, evidence};
 
-use super::{Told, above, by, fine, told};
+use super::{HazardResult, above, by, fine, told};
 use crate::facts::Facts;
 
 /// Descriptors that even a plain load with a few thousand connections needs.
@@ -20,7 +20,7 @@ const TIME_WAIT_S: u32 = 60;
 /// Share of the table of tracked connections above which it may overflow within a run.
 const CONNTRACK_BAD: f64 = 0.8;
 
-pub(super) fn open_files(facts: &Facts) -> Told {
+pub(super) fn open_files(facts: &Facts) -> HazardResult {
     let (soft, hard) = (facts.limits.files_soft?, facts.limits.files_hard?);
     let limit = |limit: u64| if limit == u64::MAX { "no limit".to_owned() } else { count(limit) };
     let evidence = match soft == hard {
@@ -38,7 +38,7 @@ pub(super) fn open_files(facts: &Facts) -> Told {
     told(grade, evidence, by(remedy, format!("ulimit -n {}", hard.min(1 << 20))))
 }
 
-pub(super) fn accept_queue(facts: &Facts) -> Told {
+pub(super) fn accept_queue(facts: &Facts) -> HazardResult {
     let somaxconn = facts.limits.somaxconn?;
     let length = |length: i64| Quantity::count(u64::try_from(length).unwrap_or(0));
     let half_open = facts.limits.syn_backlog.map(|most| format!(", {} half-open", length(most)));
@@ -52,7 +52,7 @@ pub(super) fn accept_queue(facts: &Facts) -> Told {
 }
 
 /// Local ports for connections that end.
-pub(super) fn ports(facts: &Facts) -> Told {
+pub(super) fn ports(facts: &Facts) -> HazardResult {
     let (first, last) = facts.limits.ports?;
     let ports = (first..=last).len() as u32;
     let evidence = evidence!("{local} local ports ({first} to {last})"; local = Quantity::count(ports));
@@ -74,7 +74,7 @@ pub(super) fn ports(facts: &Facts) -> Told {
     told(Note, evidence, by(remedy, "sysctl -w net.ipv4.tcp_tw_reuse=2"))
 }
 
-pub(super) fn conntrack(facts: &Facts) -> Told {
+pub(super) fn conntrack(facts: &Facts) -> HazardResult {
     let table = facts.limits.conntrack?;
     if table.count == 0 {
         return fine("the packet filter tracks no connection");
@@ -88,7 +88,7 @@ pub(super) fn conntrack(facts: &Facts) -> Told {
     told(above(share, 0.0, CONNTRACK_BAD), evidence, remedy)
 }
 
-pub(super) fn link(facts: &Facts) -> Told {
+pub(super) fn link(facts: &Facts) -> HazardResult {
     match &facts.asked.link.as_ref()?.reason {
         Some(reason) => {
             told(Note, format!("none can be made: {reason}"), "experiments over loopback work all the same")
@@ -100,7 +100,7 @@ pub(super) fn link(facts: &Facts) -> Told {
 /// `kernel.perf_event_paranoid` up to which all users may profile services including the kernel.
 const PARANOID_FINE: i64 = 1;
 
-pub(super) fn io_uring(facts: &Facts) -> Told {
+pub(super) fn io_uring(facts: &Facts) -> HazardResult {
     let Some(reason) = &facts.asked.io_uring.as_ref()?.reason else {
         return fine("granted: the load engine uses it");
     };
@@ -117,7 +117,7 @@ pub(super) fn io_uring(facts: &Facts) -> Told {
     told(Note, evidence, remedy)
 }
 
-pub(super) fn accounts(facts: &Facts) -> Told {
+pub(super) fn accounts(facts: &Facts) -> HazardResult {
     if facts.asked.group_writable? {
         return fine("CPU time of services is counted by a control group");
     }
@@ -128,7 +128,7 @@ pub(super) fn accounts(facts: &Facts) -> Told {
 }
 
 /// Whether services can be profiled below their JavaScript.
-pub(super) fn profiles(facts: &Facts) -> Told {
+pub(super) fn profiles(facts: &Facts) -> HazardResult {
     const RUN: &str = "sysctl -w kernel.perf_event_paranoid=1 kernel.kptr_restrict=0";
     let strict = facts.rights.perf_event_paranoid.is_some_and(|paranoid| paranoid > PARANOID_FINE);
     if let Some(refusal) = facts.asked.stacks.as_ref().and_then(|stacks| stacks.reason.clone()) {
@@ -148,7 +148,7 @@ pub(super) fn profiles(facts: &Facts) -> Told {
     told(Note, evidence, by(effect, RUN))
 }
 
-pub(super) fn programs(facts: &Facts) -> Told {
+pub(super) fn programs(facts: &Facts) -> HazardResult {
     let all = &facts.asked.programs;
     if all.is_empty() {
         return None;

@@ -56,14 +56,14 @@ fn what_is_no_limit_says_why_and_what_would_be_one() {
 }
 
 fn any_limit() -> impl Strategy<Value = Limit> {
-    let figure = proptest::sample::select(Figure::all().collect::<Vec<_>>());
+    let figure = proptest::sample::select(LimitFigure::all().collect::<Vec<_>>());
     (figure, any::<bool>(), 1u32..999_999, 0u32..4, any::<proptest::sample::Index>()).prop_map(
         |(figure, change, digits, decimals, unit)| {
             let number = f64::from(digits) / 10_f64.powi(decimals as i32);
             let thousandths = f64::from(digits % 99_998 + 1) / 1e3;
-            let units: Vec<&Unit> = UNITS.iter().filter(|unit| unit.counts == figure.unit()).collect();
+            let units: Vec<&AmountUnit> = UNITS.iter().filter(|unit| unit.counts == figure.unit()).collect();
             let bound = match figure {
-                Figure::Failed => Bound::Amount(thousandths, &UNITS[7]),
+                LimitFigure::Failed => Bound::Amount(thousandths, &UNITS[7]),
                 _ if change => Bound::Change((f64::from(digits) - 98_999.0) / 1e3),
                 _ => Bound::Amount(number, units[unit.index(units.len())]),
             };
@@ -119,8 +119,8 @@ fn limits_are_about_candidates_unless_they_name_something_and_names_take_the_pla
     let plan = crate::parse(FILE, Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
     let line = |entry: &GateEntry| FILE.lines().nth(entry.line.unwrap() as usize - 1).unwrap().to_owned();
     let name = |subject| match subject {
-        Subject::Comparison(index) => plan.comparisons[index].label.clone(),
-        Subject::Variant(index) => plan.variants[index].name.clone(),
+        LimitSubject::Comparison(index) => plan.comparisons[index].label.clone(),
+        LimitSubject::Variant(index) => plan.variants[index].name.clone(),
     };
     let told = |entry: &GateEntry| {
         assert!(line(entry).contains(&entry.limit.bound.to_string()), "{entry:?}: {}", line(entry));
@@ -170,8 +170,8 @@ fn names_of_several_levels_are_ambiguous() {
     let plan = crate::parse(&file("gzip=on"), Path::new("/")).unwrap();
     let about = plan.gated(&plan.gate[0], &plan.gate);
     let candidates = about.iter().map(|subject| match subject {
-        Subject::Comparison(index) => plan.comparisons[*index].candidate,
-        Subject::Variant(index) => *index,
+        LimitSubject::Comparison(index) => plan.comparisons[*index].candidate,
+        LimitSubject::Variant(index) => *index,
     });
     assert!(!about.is_empty());
     assert!(candidates.into_iter().all(|index| plan.variants[index].levels["gzip"] == "on"));

@@ -24,7 +24,7 @@ pub struct Service {
     pub name: String,
     /// Where it comes from. In JSON its fields stand beside the others.
     #[serde(flatten)]
-    pub source: Source,
+    pub source: ServiceSource,
     /// When the service counts as ready.
     pub ready: Ready,
     /// How long it may take to become ready.
@@ -36,7 +36,7 @@ pub struct Service {
 /// Where a service comes from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Source {
+pub enum ServiceSource {
     /// It runs already in a cluster.
     Deployed {
         /// Which Service it is.
@@ -48,13 +48,13 @@ pub enum Source {
         url: Url,
     },
     /// It is started. The last one: anything else in JSON is this.
-    Command(Command),
+    Command(ServiceCommand),
 }
 
 /// A process (group) to start, or a container.
 #[derive(Debug, Clone, PartialEq, SmartDefault, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Command {
+pub struct ServiceCommand {
     /// Program and arguments, with placeholders such as `{port}` not yet filled in.
     pub command: Vec<String>,
     /// Absolute path of the working directory.
@@ -298,18 +298,18 @@ impl fmt::Display for Deployed {
 
 impl Service {
     /// How it is started; `None` where it runs already.
-    pub fn command(&self) -> Option<&Command> {
+    pub fn command(&self) -> Option<&ServiceCommand> {
         match &self.source {
-            Source::Command(command) => Some(command),
-            Source::Url { .. } | Source::Deployed { .. } => None,
+            ServiceSource::Command(command) => Some(command),
+            ServiceSource::Url { .. } | ServiceSource::Deployed { .. } => None,
         }
     }
 
     /// The same, to be changed.
-    pub fn command_mut(&mut self) -> Option<&mut Command> {
+    pub fn command_mut(&mut self) -> Option<&mut ServiceCommand> {
         match &mut self.source {
-            Source::Command(command) => Some(command),
-            Source::Url { .. } | Source::Deployed { .. } => None,
+            ServiceSource::Command(command) => Some(command),
+            ServiceSource::Url { .. } | ServiceSource::Deployed { .. } => None,
         }
     }
 
@@ -321,16 +321,16 @@ impl Service {
     /// Where it runs already and is found by a URL.
     pub fn url(&self) -> Option<&Url> {
         match &self.source {
-            Source::Url { url } => Some(url),
-            Source::Command(_) | Source::Deployed { .. } => None,
+            ServiceSource::Url { url } => Some(url),
+            ServiceSource::Command(_) | ServiceSource::Deployed { .. } => None,
         }
     }
 
     /// Which Service of a cluster it is, where it is one.
     pub fn deployed(&self) -> Option<&Deployed> {
         match &self.source {
-            Source::Deployed { kubernetes } => Some(kubernetes),
-            Source::Command(_) | Source::Url { .. } => None,
+            ServiceSource::Deployed { kubernetes } => Some(kubernetes),
+            ServiceSource::Command(_) | ServiceSource::Url { .. } => None,
         }
     }
 
@@ -338,14 +338,14 @@ impl Service {
     /// machine.
     pub fn may_be_seen(&self) -> bool {
         match &self.source {
-            Source::Command(_) => true,
-            Source::Url { url } => url.is_local(),
-            Source::Deployed { .. } => false,
+            ServiceSource::Command(_) => true,
+            ServiceSource::Url { url } => url.is_local(),
+            ServiceSource::Deployed { .. } => false,
         }
     }
 }
 
-impl Command {
+impl ServiceCommand {
     /// Whether nothing says where it listens before it runs: it has no port, and `{port}` is nowhere. It gets a free one in the
     /// variable PORT all the same.
     fn chooses_port(&self, service: &str) -> bool {
@@ -375,7 +375,7 @@ impl Command {
     /// The same, to be changed. Every field is named, so that a new one does not compile before somebody has decided whether it is such a
     /// text.
     pub(crate) fn texts_mut(&mut self) -> CommandTexts<&mut [String], &mut BTreeMap<String, String>> {
-        let Command {
+        let ServiceCommand {
             command,
             env,
             templates,

@@ -2,15 +2,15 @@
 
 use super::visit::secret_flags;
 use super::{Field, MARK, Secrets, key, masked};
-use crate::problem::{Problem, Span};
+use crate::problem::{Problem, TextSpan};
 use crate::secret::parts::secret_parts;
-use crate::tree::{Node, Value};
+use crate::tree::{TomlNode, Value};
 
 /// Keys of texts that are sent.
 const SENT: [&str; 4] = ["path", "url", "ready", "body"];
 
 /// Marks that a file has from a record: what they stand for was not kept.
-pub(crate) fn lost(tree: &Node) -> Vec<Problem> {
+pub(crate) fn lost(tree: &TomlNode) -> Vec<Problem> {
     let is_mark =
         |text: &str| text.split(MARK).skip(1).any(|rest| rest.split(']').next().is_some_and(key::is_hash));
     // The question of a comparison names its variants, and variants without a name are called by their words.
@@ -72,14 +72,14 @@ fn comments_masked(text: &str) -> String {
 
 /// A string of a file, or a number that is the value of a variable or a header field.
 struct Leaf {
-    span: Span,
+    span: TextSpan,
     text: String,
-    place: Place,
+    place: TextPlace,
 }
 
 /// Where it stands.
 #[derive(Clone)]
-enum Place {
+enum TextPlace {
     /// A variable, a field, or behind a flag of this name.
     Named(String),
     Listed,
@@ -90,50 +90,50 @@ enum Place {
 impl Leaf {
     fn field(&self) -> Field<'_> {
         match &self.place {
-            Place::Named(name) => Field::Of(name),
-            Place::Listed => Field::Word,
-            Place::Sent => Field::Sent,
-            Place::Elsewhere => Field::Text,
+            TextPlace::Named(name) => Field::Of(name),
+            TextPlace::Listed => Field::Word,
+            TextPlace::Sent => Field::Sent,
+            TextPlace::Elsewhere => Field::Text,
         }
     }
 }
 
 /// The leaves of a text; none where it is not TOML.
 fn leaves_of(text: &str) -> Vec<Leaf> {
-    Node::parse(text).map(|tree| leaves(&tree)).unwrap_or_default()
+    TomlNode::parse(text).map(|tree| leaves(&tree)).unwrap_or_default()
 }
 
-fn leaves(tree: &Node) -> Vec<Leaf> {
+fn leaves(tree: &TomlNode) -> Vec<Leaf> {
     let mut found = Vec::new();
-    walk(tree, &Place::Elsewhere, "", &mut found);
+    walk(tree, &TextPlace::Elsewhere, "", &mut found);
     found
 }
 
-fn walk(node: &Node, place: &Place, within: &str, found: &mut Vec<Leaf>) {
+fn walk(node: &TomlNode, place: &TextPlace, within: &str, found: &mut Vec<Leaf>) {
     let leaf = |text: &String| Leaf { span: node.span.clone(), text: text.clone(), place: place.clone() };
     match &node.value {
         Value::String(text) => found.push(leaf(text)),
-        Value::Integer(_, text) | Value::Float(_, text) if matches!(place, Place::Named(_)) => {
+        Value::Integer(_, text) | Value::Float(_, text) if matches!(place, TextPlace::Named(_)) => {
             found.push(leaf(text));
         }
         Value::Integer(..) | Value::Float(..) | Value::Boolean(_) | Value::Unusable(_) => {}
         Value::Array(items) => {
-            let word = |item: &Node| {
+            let word = |item: &TomlNode| {
                 if let Value::String(word) = &item.value { word.clone() } else { String::new() }
             };
             let words: Vec<String> = items.iter().map(word).collect();
             for (item, flag) in items.iter().zip(secret_flags(&words)) {
-                let listed = flag.map_or(Place::Listed, Place::Named);
-                let is_named = matches!(place, Place::Named(_));
+                let listed = flag.map_or(TextPlace::Listed, TextPlace::Named);
+                let is_named = matches!(place, TextPlace::Named(_));
                 walk(item, if is_named { place } else { &listed }, within, found);
             }
         }
         Value::Table(table) => {
             for entry in &table.entries {
                 let place = match within {
-                    "env" | "headers" => Place::Named(entry.key.clone()),
-                    _ if SENT.contains(&entry.key.as_str()) => Place::Sent,
-                    _ => Place::Elsewhere,
+                    "env" | "headers" => TextPlace::Named(entry.key.clone()),
+                    _ if SENT.contains(&entry.key.as_str()) => TextPlace::Sent,
+                    _ => TextPlace::Elsewhere,
                 };
                 walk(&entry.node, &place, &entry.key, found);
             }

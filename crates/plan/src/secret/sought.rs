@@ -42,7 +42,7 @@ pub(super) struct Hidden {
 pub(super) struct Sought {
     /// The longest first.
     all: Vec<Hidden>,
-    ends: Ends,
+    ends: SecretEnds,
 }
 
 impl Sought {
@@ -51,7 +51,7 @@ impl Sought {
             (Reverse(of.value.len()), of.value.clone(), Reverse(of.is_sought), of.instead.clone())
         });
         all.dedup_by(|one, other| one.value == other.value);
-        let ends = Ends::of(all.iter().filter(|of| of.is_sought).map(|of| of.value.as_bytes()));
+        let ends = SecretEnds::of(all.iter().filter(|of| of.is_sought).map(|of| of.value.as_bytes()));
         Sought { all, ends }
     }
 
@@ -121,7 +121,7 @@ impl Sought {
     }
 
     /// The end of a secret that a piece begins with.
-    fn last_part(&self, text: &str, piece: &Piece) -> Option<(Range<usize>, &Hidden)> {
+    fn last_part(&self, text: &str, piece: &TextPiece) -> Option<(Range<usize>, &Hidden)> {
         let whole = &text[piece.range.clone()];
         for inside in [whole, whole.trim_start_matches(AROUND)] {
             let begin = piece.range.end - inside.len();
@@ -142,7 +142,7 @@ impl Sought {
     }
 
     /// The beginning of a secret that a piece ends with.
-    fn first_part(&self, text: &str, piece: &Piece) -> Option<(Range<usize>, &Hidden)> {
+    fn first_part(&self, text: &str, piece: &TextPiece) -> Option<(Range<usize>, &Hidden)> {
         let whole = &text[piece.range.clone()];
         for inside in [whole, whole.trim_end_matches(AROUND)] {
             let end = piece.range.start + inside.len();
@@ -173,13 +173,13 @@ fn longest<'h>(
 }
 
 /// A line of a text, or what is left of it between cuts.
-struct Piece {
+struct TextPiece {
     range: Range<usize>,
     is_cut_before: bool,
     is_cut_behind: bool,
 }
 
-impl Piece {
+impl TextPiece {
     /// Whether a part of a secret at an edge of it is masked.
     fn is_told(&self, text: &str, part: Range<usize>, is_marked: bool) -> bool {
         let (is_whole, line) = (part == self.range, self.range.len());
@@ -194,7 +194,7 @@ impl Piece {
 }
 
 /// The pieces of all lines.
-fn pieces(text: &str) -> Vec<Piece> {
+fn pieces(text: &str) -> Vec<TextPiece> {
     let mut pieces = Vec::new();
     let mut begin = 0;
     for line in text.split_inclusive('\n') {
@@ -204,7 +204,7 @@ fn pieces(text: &str) -> Vec<Piece> {
             let cuts = CUTS.iter().filter_map(|cut| Some((text[at..end].find(cut)?, *cut)));
             let cut = cuts.min();
             let to = cut.map_or(end, |(length, _)| at + length);
-            pieces.push(Piece { range: at..to, is_cut_before, is_cut_behind: cut.is_some() });
+            pieces.push(TextPiece { range: at..to, is_cut_before, is_cut_behind: cut.is_some() });
             let Some((_, cut)) = cut else { break };
             let rest = &text[to + cut.len()..end];
             // Some write four dots.
@@ -218,24 +218,24 @@ fn pieces(text: &str) -> Vec<Piece> {
 /// The first and the last bytes of all that is looked for, by their hashes: a text without any of them needs no closer look, and most have
 /// none. One pass, however many secrets there are.
 #[derive(Clone, Default, PartialEq)]
-struct Ends(Vec<u64>);
+struct SecretEnds(Vec<u64>);
 
 /// Bits of the table: 8 KiB stay in a processor's first cache.
 const TABLE_BITS: u32 = 16;
 const WINDOW: u64 = (1 << (8 * PART_BYTES_MIN)) - 1;
 
-impl Ends {
-    fn of<'v>(values: impl Iterator<Item = &'v [u8]>) -> Ends {
+impl SecretEnds {
+    fn of<'v>(values: impl Iterator<Item = &'v [u8]>) -> SecretEnds {
         let mut table = Vec::new();
         for value in values {
             table.resize(1 << (TABLE_BITS - 6), 0);
             for end in [&value[..PART_BYTES_MIN], &value[value.len() - PART_BYTES_MIN..]] {
                 let window = end.iter().fold(0, |window, byte| window << 8 | u64::from(*byte));
-                let (word, bit) = Ends::place(window);
+                let (word, bit) = SecretEnds::place(window);
                 table[word] |= bit;
             }
         }
-        Ends(table)
+        SecretEnds(table)
     }
 
     fn place(window: u64) -> (usize, u64) {
@@ -248,7 +248,7 @@ impl Ends {
         let mut window = 0;
         let mut is_end = |(at, byte): (usize, &u8)| {
             window = window << 8 | u64::from(*byte);
-            let (word, bit) = Ends::place(window);
+            let (word, bit) = SecretEnds::place(window);
             at + 1 >= PART_BYTES_MIN && self.0[word] & bit != 0
         };
         !self.0.is_empty() && text.iter().enumerate().any(&mut is_end)

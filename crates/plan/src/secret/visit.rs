@@ -5,16 +5,16 @@ use super::names::is_secret_name;
 use super::parts::is_likely;
 use crate::Url;
 use crate::model::{
-    Against, Building, CommandTexts, Contract, Load, Plan, Preparation, Ready, Request, Service, Source,
-    Tune, Variant,
+    Against, Building, CommandTexts, Contract, Load, Plan, Preparation, Ready, Request, Service,
+    ServiceSource, Tune, Variant,
 };
 
 /// What is done with each text of a plan in which secrets may stand.
-pub(crate) type Visit<'v> = &'v mut dyn FnMut(Field<'_>, &mut String);
+pub(crate) type TextVisit<'v> = &'v mut dyn FnMut(Field<'_>, &mut String);
 
 // Every field is named in the following, so that a new one does not compile before somebody has decided whether a secret may stand in it.
 
-pub(super) fn visit_plan(plan: &mut Plan, visit: Visit<'_>) {
+pub(super) fn visit_plan(plan: &mut Plan, visit: TextVisit<'_>) {
     let Plan {
         variants,
         prepare,
@@ -45,16 +45,16 @@ pub(super) fn visit_plan(plan: &mut Plan, visit: Visit<'_>) {
     against.iter_mut().for_each(|against| visit_against(against, visit));
 }
 
-fn visit_service(service: &mut Service, visit: Visit<'_>) {
+fn visit_service(service: &mut Service, visit: TextVisit<'_>) {
     let Service { ready, source, name: _, ready_timeout: _, needs: _ } = service;
     match ready {
         Ready::Http(path) => visit(Field::Sent, path),
         Ready::Tcp | Ready::Response => {}
     }
     match source {
-        Source::Deployed { kubernetes: _ } => {}
-        Source::Url { url: Url { path, secure: _, place: _ } } => visit(Field::Sent, path),
-        Source::Command(command) => {
+        ServiceSource::Deployed { kubernetes: _ } => {}
+        ServiceSource::Url { url: Url { path, secure: _, place: _ } } => visit(Field::Sent, path),
+        ServiceSource::Command(command) => {
             let CommandTexts { words, env, templates } = command.texts_mut();
             visit_words(words, visit);
             env.iter_mut().for_each(|(name, text)| visit(Field::Of(name), text));
@@ -63,7 +63,7 @@ fn visit_service(service: &mut Service, visit: Visit<'_>) {
     }
 }
 
-fn visit_load(load: &mut Load, visit: Visit<'_>) {
+fn visit_load(load: &mut Load, visit: TextVisit<'_>) {
     let Load {
         requests,
         connections: _,
@@ -84,7 +84,7 @@ fn visit_load(load: &mut Load, visit: Visit<'_>) {
     requests.iter_mut().for_each(|request| visit_request(request, visit));
 }
 
-pub(crate) fn visit_request(request: &mut Request, visit: Visit<'_>) {
+pub(crate) fn visit_request(request: &mut Request, visit: TextVisit<'_>) {
     let Request {
         path,
         headers,
@@ -107,14 +107,14 @@ pub(crate) fn visit_request(request: &mut Request, visit: Visit<'_>) {
     expect.iter_mut().for_each(|expect| visit_contract(expect, visit));
 }
 
-fn visit_contract(contract: &mut Contract, visit: Visit<'_>) {
+fn visit_contract(contract: &mut Contract, visit: TextVisit<'_>) {
     let Contract { headers, status: _, body_bytes: _, content: _ } = contract;
     for (name, accepted) in headers {
         accepted.iter_mut().for_each(|text| visit(Field::Of(name), text));
     }
 }
 
-pub(super) fn visit_step(step: &mut Preparation, visit: Visit<'_>) {
+pub(super) fn visit_step(step: &mut Preparation, visit: TextVisit<'_>) {
     let Preparation {
         command,
         env,
@@ -130,7 +130,7 @@ pub(super) fn visit_step(step: &mut Preparation, visit: Visit<'_>) {
     env.iter_mut().for_each(|(name, text)| visit(Field::Of(name), text));
 }
 
-fn visit_against(against: &mut Against, visit: Visit<'_>) {
+fn visit_against(against: &mut Against, visit: TextVisit<'_>) {
     let Against {
         build,
         reference: _,
@@ -150,7 +150,7 @@ fn visit_against(against: &mut Against, visit: Visit<'_>) {
     build.iter_mut().for_each(|text| visit(Field::Text, text));
 }
 
-pub(super) fn visit_words(words: &mut [String], visit: Visit<'_>) {
+pub(super) fn visit_words(words: &mut [String], visit: TextVisit<'_>) {
     let flags = secret_flags(words);
     for (word, flag) in words.iter_mut().zip(&flags) {
         visit(flag.as_deref().map_or(Field::Word, Field::Of), word);

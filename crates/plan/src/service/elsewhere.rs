@@ -6,10 +6,11 @@
 use std::collections::BTreeSet;
 
 use crate::check::{clipped, shown_key};
-use crate::file::{self, Settings};
+use crate::file::{self, VariantTable};
 use crate::gate::GateEntry;
 use crate::model::{
-    Command, Container, ContainerOf, Deployed, Design, Metric, Ready, Service, ServicePort, Source, Variant,
+    Container, ContainerOf, Deployed, Design, Metric, Ready, Service, ServiceCommand, ServicePort,
+    ServiceSource, Variant,
 };
 use crate::problem::Site;
 use crate::text_form::RequestPath;
@@ -24,7 +25,7 @@ const UNKNOWN: &str = "CPU time and memory of a service are read where Proofload
                        are responses alone: throughput, response times, failures";
 
 /// Reports conflicts with a running service or a container. Returns whether the service is already running.
-pub(super) fn judge(site: &mut Site<'_>, name: &str, service: &file::Service) -> bool {
+pub(super) fn judge(site: &mut Site<'_>, name: &str, service: &file::ServiceTable) -> bool {
     let own = match (&service.url, &service.kubernetes) {
         (Some(_), _) => "url",
         (None, Some(_)) => "kubernetes",
@@ -66,7 +67,7 @@ fn report_others<'h>(
     }
 }
 
-fn judge_container(site: &mut Site<'_>, name: &str, service: &file::Service) {
+fn judge_container(site: &mut Site<'_>, name: &str, service: &file::ServiceTable) {
     let (own, wanted, is_named, is_what) = match (&service.container, &service.compose) {
         (Some(of), _) => {
             ("container", "image", of.image.is_some(), "the name of an image that is here: docker image ls")
@@ -104,9 +105,9 @@ fn report_missing(site: &mut Site<'_>, (name, own): (&str, &str), wanted: &str, 
     site.at_key(&["services", name, own], message, &label).hint(is_what);
 }
 
-pub(super) fn container(site: &mut Site<'_>, name: &str, service: &file::Service) -> Option<Container> {
+pub(super) fn container(site: &mut Site<'_>, name: &str, service: &file::ServiceTable) -> Option<Container> {
     // Variables and arguments are part of the service.
-    if let Some(file::Container { image, port, env: _, args: _, engine }) = &service.container {
+    if let Some(file::ContainerTable { image, port, env: _, args: _, engine }) = &service.container {
         let image = image.clone().unwrap_or_default();
         return Some(Container { of: ContainerOf::Image(image), port: *port, engine: *engine });
     }
@@ -149,22 +150,22 @@ fn judge_label(site: &mut Site<'_>, name: &str, key: &str, word: Option<&str>) {
 }
 
 /// Reports conflicts with a link within this machine.
-pub(super) fn report_link(site: &mut Site<'_>, settings: &Settings, started: &[Service]) {
+pub(super) fn report_link(site: &mut Site<'_>, settings: &VariantTable, started: &[Service]) {
     if settings.load.network.is_none() {
         return;
     }
     for service in started {
         let (is, what, hint) = match &service.source {
-            Source::Command(Command { container: Some(_), .. }) => {
+            ServiceSource::Command(ServiceCommand { container: Some(_), .. }) => {
                 let hint = "leave it out: a container has a network of its engine's";
                 ("is a container", "a container", hint)
             }
-            Source::Command(_) => continue,
-            Source::Deployed { .. } => {
+            ServiceSource::Command(_) => continue,
+            ServiceSource::Deployed { .. } => {
                 let hint = "leave it out: there is a real network between the two";
                 ("runs in a cluster", "`kubernetes`", hint)
             }
-            Source::Url { .. } => {
+            ServiceSource::Url { .. } => {
                 let hint = "leave it out; tc(8) can limit the way to a service that runs already";
                 ("runs already", "`url`", hint)
             }
@@ -178,8 +179,8 @@ pub(super) fn report_link(site: &mut Site<'_>, settings: &Settings, started: &[S
 }
 
 /// The service as it is in the plan. `None` if it is started.
-pub(super) fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service) -> Option<Service> {
-    let file::Service {
+pub(super) fn resolved(site: &mut Site<'_>, name: &str, service: &file::ServiceTable) -> Option<Service> {
+    let file::ServiceTable {
         url,
         kubernetes,
         ready,
@@ -199,8 +200,8 @@ pub(super) fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service)
         templates: _,
     } = service;
     let source = match (url, kubernetes) {
-        (Some(url), _) => Source::Url { url: url.clone() },
-        (None, Some(kubernetes)) => Source::Deployed { kubernetes: kubernetes.clone() },
+        (Some(url), _) => ServiceSource::Url { url: url.clone() },
+        (None, Some(kubernetes)) => ServiceSource::Deployed { kubernetes: kubernetes.clone() },
         (None, None) => return None,
     };
     if kubernetes.as_ref().is_some_and(|one| one.service.is_empty()) && site.source.complete {

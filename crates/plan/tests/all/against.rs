@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use proofload_plan::{Against, GateEntry, Plan, Refused, Subject, parse, parse_at};
+use proofload_plan::{Against, GateEntry, LimitSubject, Plan, Refused, parse, parse_at};
 
 use crate::{here, kept, names, plan};
 
@@ -76,9 +76,9 @@ fn an_amount_for_a_level_is_about_the_working_tree_unless_the_commit_is_named() 
         let entry = GateEntry { of: Some(of.to_owned()), ..doubled.gate[0].clone() };
         doubled.gated(&entry, &[])
     };
-    assert_eq!(about("plain"), [Subject::Variant(3)]);
-    assert_eq!(about("plain · main (1a2b3c4)"), [Subject::Variant(2)]);
-    assert_eq!(about("main (1a2b3c4)"), [Subject::Variant(0), Subject::Variant(2)]);
+    assert_eq!(about("plain"), [LimitSubject::Variant(3)]);
+    assert_eq!(about("plain · main (1a2b3c4)"), [LimitSubject::Variant(2)]);
+    assert_eq!(about("main (1a2b3c4)"), [LimitSubject::Variant(0), LimitSubject::Variant(2)]);
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! Experiment files made from flags: their text, their plans, and the origins of their problems.
 
-use proofload_plan::{Draft, DraftSource, DraftVariant, Setting, parse};
+use proofload_plan::{DraftSetting, DraftSource, DraftVariant, ExperimentDraft, parse};
 
 use crate::{here, names, plan, read_file};
 
-fn draft(commands: &[(Option<&str>, &str)], settings: Vec<Setting>) -> Draft {
+fn draft(commands: &[(Option<&str>, &str)], settings: Vec<DraftSetting>) -> ExperimentDraft {
     let variant = |(name, command): &(Option<&str>, &str)| DraftVariant {
         name: name.map(str::to_owned),
         source: DraftSource::command(command).unwrap(),
         from: (*command).to_owned(),
     };
-    Draft {
+    ExperimentDraft {
         made_by: "proofload compare …".to_owned(),
         again: "proofload run experiment.toml".to_owned(),
         name: "compare".to_owned(),
@@ -23,10 +23,14 @@ fn draft(commands: &[(Option<&str>, &str)], settings: Vec<Setting>) -> Draft {
 #[test]
 fn the_file_has_comments_and_gives_the_plan_of_the_flags() {
     let settings = vec![
-        Setting::new(&["design", "budget"], "2m", "--budget 2m"),
-        Setting::new(&["load", "headers", "accept"], "application/json", "-H 'accept: application/json'"),
-        Setting::new(&["load", "connections"], 32, "-c 32"),
-        Setting::new(&["load", "path"], "/orders?a=\"b'", "--path"),
+        DraftSetting::new(&["design", "budget"], "2m", "--budget 2m"),
+        DraftSetting::new(
+            &["load", "headers", "accept"],
+            "application/json",
+            "-H 'accept: application/json'",
+        ),
+        DraftSetting::new(&["load", "connections"], 32, "-c 32"),
+        DraftSetting::new(&["load", "path"], "/orders?a=\"b'", "--path"),
     ];
     let draft = draft(
         &[(None, "NODE_ENV=development node server.js"), (None, "NODE_ENV=production node server.js")],
@@ -78,9 +82,9 @@ fn any_name_of_a_variant_is_a_key_of_the_file() {
 #[test]
 fn problems_are_told_by_the_flag_that_they_come_from() {
     let settings = vec![
-        Setting::new(&["design", "budget"], "1s", "--budget 1s"),
-        Setting::new(&["load", "headers", "a b"], "x", "-H 'a b: x'"),
-        Setting::new(&["load", "timeout"], "never", "--timeout never"),
+        DraftSetting::new(&["design", "budget"], "1s", "--budget 1s"),
+        DraftSetting::new(&["load", "headers", "a b"], "x", "-H 'a b: x'"),
+        DraftSetting::new(&["load", "timeout"], "never", "--timeout never"),
     ];
     let draft = draft(&[(None, "node a.js {prot}"), (None, "node b.js")], settings);
     let written = draft.write();
@@ -97,7 +101,7 @@ fn problems_are_told_by_the_flag_that_they_come_from() {
 
 #[test]
 fn images_and_equal_urls_are_plans_as_commands_are() {
-    let of = |sources: [DraftSource; 2], settings: Vec<Setting>| {
+    let of = |sources: [DraftSource; 2], settings: Vec<DraftSetting>| {
         let mut draft = draft(&[(None, "a"), (None, "b")], settings);
         for (variant, source) in draft.variants.iter_mut().zip(sources) {
             variant.source = source;
@@ -106,7 +110,7 @@ fn images_and_equal_urls_are_plans_as_commands_are() {
         (names(&plan).join(" | "), plan)
     };
     let images = ["shop:1.4", "CACHE=off shop:1.5 --fast"].map(|text| DraftSource::image(text).unwrap());
-    let port = Setting::new(&["services", "app", "container", "port"], 3000, "--port 3000");
+    let port = DraftSetting::new(&["services", "app", "container", "port"], 3000, "--port 3000");
     let (names, plan) = of(images, vec![port.clone()]);
     assert_eq!(names, "shop:1.4 | CACHE=off shop:1.5 --fast");
     let second = plan.variants[1].services[0].command().unwrap();

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use model::{Ask, Level, Pacing, Rates, Until};
-use proofload_plan::{Command, Cpus, Metric, Plan, Process, Protocol, Rate, Ready, Variant, parse};
+use model::{Ask, Pacing, RateLevel, Rates, Until};
+use proofload_plan::{
+    ArrivalProcess, Cpus, Metric, Plan, PlannedRate, Protocol, Ready, ServiceCommand, Variant, parse,
+};
 
 use crate::{here, kept, names, plan, read_file};
 
@@ -11,7 +13,7 @@ fn variant<'a>(plan: &'a Plan, name: &str) -> &'a Variant {
     plan.variants.iter().find(|variant| variant.name == name).expect("a variant of this name")
 }
 
-fn started(variant: &Variant) -> &Command {
+fn started(variant: &Variant) -> &ServiceCommand {
     variant.services[0].command().expect("it is started")
 }
 
@@ -48,10 +50,13 @@ fn a_level_may_set_the_rate_of_all_variants_or_none() {
         format!("{MINIMAL}[factors.rate]\nlow = {low}\nhigh = {{ load.rate = 800 }}\n[design]\n{design}")
     };
     let even = plan(&file("{ load.rate = 200 }", "metric = \"cpu_per_request\"\narrivals = \"constant\""));
-    assert_eq!((even.design.pacing(), even.design.arrivals), (Pacing::Open, Process::Constant));
+    assert_eq!((even.design.pacing(), even.design.arrivals), (Pacing::Open, ArrivalProcess::Constant));
     let plan = plan(&file("{ load.rate = 200 }", "metric = \"p99\""));
     let rates: Vec<_> = plan.variants.iter().map(|variant| variant.load.rate_per_s).collect();
-    assert_eq!((rates, plan.design.rate), (vec![Some(200.0), Some(800.0)], Some(Rate::PerSecond(200.0))));
+    assert_eq!(
+        (rates, plan.design.rate),
+        (vec![Some(200.0), Some(800.0)], Some(PlannedRate::PerSecond(200.0)))
+    );
     for (low, design, told) in [
         ("{ load.rate = 200 }", "", "is for open loop, and the metric is `throughput`"),
         ("{}", "metric = \"p99\"", "is set for 1 of 2 variants"),
@@ -175,15 +180,23 @@ fn latencies_are_measured_at_a_common_rate_and_throughput_at_none() {
     for (lines, metric, rate) in [
         ("", Metric::Throughput, None),
         ("metric = \"cpu_per_request\"", Metric::CpuPerRequest, None),
-        ("metric = \"cpu_per_request\"\nrate = 1000", Metric::CpuPerRequest, Some(Rate::PerSecond(1000.0))),
-        ("metric = \"p99\"", Metric::P99, Some(Rate::ShareOfCapacity(0.6))),
-        ("metric = \"p99.9\"\nrate = \"12.5%\"", Metric::P999, Some(Rate::ShareOfCapacity(0.125))),
-        ("metric = \"p50\"\nrate = 2.5", Metric::P50, Some(Rate::PerSecond(2.5))),
+        (
+            "metric = \"cpu_per_request\"\nrate = 1000",
+            Metric::CpuPerRequest,
+            Some(PlannedRate::PerSecond(1000.0)),
+        ),
+        ("metric = \"p99\"", Metric::P99, Some(PlannedRate::ShareOfCapacity(0.6))),
+        ("metric = \"p99.9\"\nrate = \"12.5%\"", Metric::P999, Some(PlannedRate::ShareOfCapacity(0.125))),
+        ("metric = \"p50\"\nrate = 2.5", Metric::P50, Some(PlannedRate::PerSecond(2.5))),
     ] {
         let found = design(lines);
-        assert_eq!((found.metric, found.rate, found.arrivals), (metric, rate, Process::Poisson), "{lines}");
+        assert_eq!(
+            (found.metric, found.rate, found.arrivals),
+            (metric, rate, ArrivalProcess::Poisson),
+            "{lines}"
+        );
     }
-    assert_eq!(design("metric = \"p90\"\narrivals = \"constant\"").arrivals, Process::Constant);
+    assert_eq!(design("metric = \"p90\"\narrivals = \"constant\"").arrivals, ArrivalProcess::Constant);
     assert!(design("metric = \"p90\"\npooled = true").pooled && !design("pooled = false").pooled);
     let problems = parse(&format!("{MINIMAL}[design]\npooled = true\n"), here()).unwrap_err();
     assert!(problems[0].message.starts_with("`design.pooled` is for open loop"), "{problems:?}");
@@ -194,7 +207,7 @@ fn several_metrics_are_judged_the_first_first_and_a_latency_among_them_sets_the_
     let design = |lines: &str| plan(&format!("{FACTORS}[design]\n{lines}\n")).design;
     let found = design("metric = [\"cpu_per_request\", \"p50\", \"p99\"]");
     assert_eq!(found.metrics().collect::<Vec<_>>(), [Metric::CpuPerRequest, Metric::P50, Metric::P99]);
-    assert_eq!(found.rate, Some(Rate::ShareOfCapacity(0.6)));
+    assert_eq!(found.rate, Some(PlannedRate::ShareOfCapacity(0.6)));
     assert_eq!(found.most_wanting().0, Metric::P99);
     let found = design("metric = [\"throughput\", \"peak_memory\"]");
     assert_eq!((found.co_primary.as_slice(), found.rate), ([Metric::PeakMemory].as_slice(), None));
@@ -341,7 +354,7 @@ fn what_runs_already_is_named_by_levels_and_needs_nothing_of_what_is_started() {
     let expected = ["shop in prod, port 80", "shop-canary in prod, port http"];
     assert_eq!(deployed, expected.map(|which| format!("Service {which}, of the context eu")));
     assert!(plan.loads_running());
-    let figure = |name| proofload_plan::Figure::named(name).unwrap();
+    let figure = |name| proofload_plan::LimitFigure::named(name).unwrap();
     assert!(plan.measures(figure("throughput")) && !plan.measures(figure("cpu_per_request")));
     kept(&plan);
     assert!(plan.check_here().is_err_and(|error| error.to_string().contains("shop runs already")));
@@ -376,7 +389,7 @@ fn urls_say_where_and_below_which_path_and_the_rest_of_the_load_is_as_it_is_writ
     assert_eq!(tcp.load.protocol, Protocol::Http2 { streams: 10 });
     assert_eq!(socket.load.protocol, Protocol::Http1 { pipeline: 4 });
     assert_eq!((&*socket.load.requests[1].path, far.load.keep_alive), ("/v1/b", false));
-    let ramp = (Rate::ShareOfCapacity(0.2), Rate::ShareOfCapacity(0.6));
+    let ramp = (PlannedRate::ShareOfCapacity(0.2), PlannedRate::ShareOfCapacity(0.6));
     assert_eq!(plan.design.rate.zip(plan.design.ramp_to), Some(ramp));
     assert_eq!(kept(&plan)["variants"][1]["services"][0]["url"], "http://shop.example/");
 }
@@ -393,11 +406,11 @@ fn a_measurement_has_slices_and_perhaps_a_capacity() {
     let read = |measure: &str| plan(&format!("{MINIMAL}[measure]\n{measure}")).measure.unwrap();
     let measure = read("duration = \"2s\"\nrate = \"50%,1000\"");
     assert_eq!(measure.until, Until::Elapsed(Duration::from_secs(2)));
-    let asks = [Ask::At(Level::Percent(50.0)), Ask::At(Level::PerSecond(1000.0))];
+    let asks = [Ask::At(RateLevel::Percent(50.0)), Ask::At(RateLevel::PerSecond(1000.0))];
     assert_eq!(measure.rates.as_ref().map(Rates::asks), Some(&asks[..]));
     assert_eq!((measure.slices(), measure.total()), (2, Duration::from_secs(8)));
     let measure = read("requests = 500\n");
-    let expected = (Until::Requests(500), None, Process::Poisson);
+    let expected = (Until::Requests(500), None, ArrivalProcess::Poisson);
     assert_eq!((measure.until, measure.rates, measure.arrivals), expected);
     for (text, problem) in [
         ("requests = 5\nduration = \"1s\"", "a duration and a number"),

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use load::{Arrivals, LoadSpec, Until, Users};
 use machine::clock::monotonic_ns;
-use model::{Counts, Generator, GeneratorPart, GeneratorUse, Windows};
+use model::{ConnectedGenerator, Counts, GeneratorPart, GeneratorUse, Windows};
 
 use crate::Channel;
 use crate::generators::ClockOffset;
 use crate::protocol::{
-    Connection, GeneratorRequest, GeneratorResponse, Heartbeat, Message, QUEUE_MAX, Request, Response,
-    VERSION, other_version,
+    AgentConnection, AgentRequest, AgentResponse, FrameMessage, GeneratorRequest, GeneratorResponse,
+    Heartbeat, QUEUE_MAX, VERSION, other_version,
 };
 
 /// Pings for an offset, one after the other.
@@ -45,9 +45,9 @@ pub struct Fleet {
     members: Vec<Member>,
     /// By the number of its channel, the place of each.
     places: BTreeMap<u64, usize>,
-    messages: Receiver<Message>,
+    messages: Receiver<FrameMessage>,
     /// For connections that are still to come.
-    to: SyncSender<Message>,
+    to: SyncSender<FrameMessage>,
     /// Number of the last channel.
     channels: u64,
     /// Number of the last window.
@@ -80,7 +80,7 @@ impl FleetError {
 
 /// What came of a window.
 #[derive(Debug)]
-pub struct Ran {
+pub struct FleetWindow {
     /// All that arrived, as of one generator; times are those of our clock.
     pub counts: Counts,
     /// What each generator had to do with it, in the order of the generators; those that were lost are missing.
@@ -122,7 +122,7 @@ impl Fleet {
     }
 
     /// All of them, in order, as they presented themselves.
-    pub fn generators(&self) -> Vec<Generator> {
+    pub fn generators(&self) -> Vec<ConnectedGenerator> {
         self.members.iter().map(|member| member.generator.clone()).collect()
     }
 
@@ -160,11 +160,12 @@ impl Fleet {
         self.takers = specs.iter().map(|spec| takers(spec).into()).collect();
         let mut waited = BTreeSet::new();
         for (index, spec) in specs.into_iter().enumerate().take(self.members.len()) {
-            self.members[index].send(&Request::Generator(GeneratorRequest::Begin { spec: Box::new(spec) }));
+            self.members[index]
+                .send(&AgentRequest::Generator(GeneratorRequest::Begin { spec: Box::new(spec) }));
             waited.insert(index);
         }
         self.gather(waited, PATIENCE, &|| false, |_, _, response| {
-            matches!(response, Response::Generator(GeneratorResponse::Begun))
+            matches!(response, AgentResponse::Generator(GeneratorResponse::Begun))
         });
         self.none_lost()
     }
@@ -173,7 +174,7 @@ impl Fleet {
     pub fn rest(&mut self) {
         let waited = self.send_all(|_| GeneratorRequest::Rest);
         self.gather(waited, PATIENCE, &|| false, |_, _, response| {
-            matches!(response, Response::Generator(GeneratorResponse::Resting))
+            matches!(response, AgentResponse::Generator(GeneratorResponse::Resting))
         });
     }
 
@@ -203,7 +204,7 @@ impl Fleet {
         let part = |index: usize| parts.get(index).copied().unwrap_or(until);
         let waited = self.send_all(|index| GeneratorRequest::Prepare { number, until: part(index) });
         self.gather(waited, self.opening_max.saturating_add(SILENCE_MAX), stopped, |_, _, response| {
-            matches!(response, Response::Generator(GeneratorResponse::Prepared { number: of }) if of == number)
+            matches!(response, AgentResponse::Generator(GeneratorResponse::Prepared { number: of }) if of == number)
         });
     }
 
@@ -211,7 +212,7 @@ impl Fleet {
     /// window early; one that does not say then how far it came is ended.
     ///
     /// `Until::Requests(n)` is n requests at all of them together.
-    pub fn run(&mut self, until: Until, stopped: &dyn Fn() -> bool) -> Ran {
+    pub fn run(&mut self, until: Until, stopped: &dyn Fn() -> bool) -> FleetWindow {
         let number = self.windows;
         let clock_error_ns = self.clocks().map(|offset| offset.error_ns).max().unwrap_or(0);
         let lead_ns = LEAD_MIN_NS + 4 * clock_error_ns;
@@ -228,7 +229,7 @@ impl Fleet {
             .send_all(|index| GeneratorRequest::Run { number, start_at_ns: offsets[index].theirs(start_ns) });
         let (mut sum, mut arrived) = (None::<Counts>, BTreeMap::new());
         self.gather(waited, longest, stopped, |index, member, response| match response {
-            Response::Generator(GeneratorResponse::Slice {
+            AgentResponse::Generator(GeneratorResponse::Slice {
                 number: of,
                 late_ns,
                 steal_share,
@@ -258,7 +259,7 @@ impl Fleet {
             counts.generator.wall_ns.extend(wall_ns);
             parts.push(part);
         }
-        Ran { counts, parts, lost: self.take_lost() }
+        FleetWindow { counts, parts, lost: self.take_lost() }
     }
 
     /// Those that are gone, by their places, once whatever came from any is taken in.
@@ -290,16 +291,16 @@ impl Fleet {
     fn greeted(&mut self, channel: Channel) -> Result<Member, FleetError> {
         self.channels += 1;
         let name = channel.name.clone();
-        let connection = Connection::open(channel, self.channels, self.to.clone(), &self.heartbeat);
+        let connection = AgentConnection::open(channel, self.channels, self.to.clone(), &self.heartbeat);
         let mut member =
             Member::new(connection.map_err(|error| FleetError::new(name, format!(": {error}")))?);
-        member.send(&Request::Hello { version: VERSION });
+        member.send(&AgentRequest::Hello { version: VERSION });
         Ok(member)
     }
 
     fn await_ready(&mut self, waited: BTreeSet<usize>) {
         self.gather(waited, PATIENCE, &|| false, |_, member, response| match response {
-            Response::Ready { version, proofload, host, processors } => {
+            AgentResponse::Ready { version, proofload, host, processors } => {
                 (member.generator.host, member.generator.processors) = (host, processors);
                 if version != VERSION {
                     member.lose(format!(": {}", other_version(version, &proofload)), false);
@@ -315,13 +316,13 @@ impl Fleet {
         for number in 0..PINGS {
             let send = |index: &usize| {
                 let sent_ns = monotonic_ns();
-                self.members[*index].send(&Request::Ping(number));
+                self.members[*index].send(&AgentRequest::Ping(number));
                 (*index, sent_ns)
             };
             let sent_ns: BTreeMap<usize, u64> = group.iter().map(send).collect();
             let waited = group.iter().copied().collect();
             self.gather(waited, SILENCE_MAX, &|| false, |index, member, response| match response {
-                Response::Pong { ping, clock_ns } if ping == number => {
+                AgentResponse::Pong { ping, clock_ns } if ping == number => {
                     let offset = ClockOffset::of(sent_ns[&index], clock_ns, member.last_ns);
                     let best = offsets.entry(index).or_insert(offset);
                     if offset.error_ns < best.error_ns {
@@ -343,12 +344,16 @@ impl Fleet {
     /// Sends to all that are there, and returns the places of all.
     fn send_all(&mut self, request: impl Fn(usize) -> GeneratorRequest) -> BTreeSet<usize> {
         let all = self.members.iter_mut().enumerate();
-        all.for_each(|(index, member)| member.send(&Request::Generator(request(index))));
+        all.for_each(|(index, member)| member.send(&AgentRequest::Generator(request(index))));
         (0..self.members.len()).collect()
     }
 
     /// Takes in a message: from which place, and what, if that is a response. One from a channel that was replaced is dropped.
-    fn take_in(&mut self, message: Message, waited: &BTreeSet<usize>) -> Option<(usize, Option<Response>)> {
+    fn take_in(
+        &mut self,
+        message: FrameMessage,
+        waited: &BTreeSet<usize>,
+    ) -> Option<(usize, Option<AgentResponse>)> {
         let index = *self.places.get(&message.from)?;
         let member = &mut self.members[index];
         member.last_ns = message.at_ns;
@@ -361,7 +366,7 @@ impl Fleet {
         mut waited: BTreeSet<usize>,
         longest: Duration,
         stopped: &dyn Fn() -> bool,
-        mut take: impl FnMut(usize, &mut Member, Response) -> bool,
+        mut take: impl FnMut(usize, &mut Member, AgentResponse) -> bool,
     ) {
         let began_ns = monotonic_ns();
         let (mut looked_ns, mut pinged_ns, mut cancelled_ns) = (began_ns, began_ns, None);
@@ -380,7 +385,7 @@ impl Fleet {
             let now_ns = monotonic_ns();
             if stopped() && cancelled_ns.is_none() {
                 cancelled_ns = Some(now_ns);
-                waited.iter().for_each(|index| self.members[*index].send(&Request::Cancel));
+                waited.iter().for_each(|index| self.members[*index].send(&AgentRequest::Cancel));
             }
             if cancelled_ns.is_some_and(|at_ns| now_ns.saturating_sub(at_ns) > STOP_MAX.as_nanos() as u64) {
                 waited.iter().for_each(|index| self.members[*index].end());
@@ -396,7 +401,7 @@ impl Fleet {
             waited.retain(|index| self.members[*index].alive);
             if now_ns.saturating_sub(pinged_ns) > PING_EVERY.as_nanos() as u64 {
                 pinged_ns = now_ns;
-                waited.iter().for_each(|index| self.members[*index].send(&Request::Ping(u64::MAX)));
+                waited.iter().for_each(|index| self.members[*index].send(&AgentRequest::Ping(u64::MAX)));
             }
         }
     }
@@ -417,9 +422,9 @@ pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(11);
 
 #[derive(Debug)]
 pub(crate) struct Member {
-    pub connection: Connection,
+    pub connection: AgentConnection,
     pub offset: ClockOffset,
-    pub generator: Generator,
+    pub generator: ConnectedGenerator,
     /// When something last came from it, by our clock.
     pub last_ns: u64,
     /// Why it is gone, until the caller has taken it.
@@ -428,9 +433,10 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    pub fn new(connection: Connection) -> Member {
+    pub fn new(connection: AgentConnection) -> Member {
         let offset = ClockOffset { ns: 0, error_ns: 0 };
-        let generator = Generator { name: connection.name.clone(), host: String::new(), processors: 1 };
+        let generator =
+            ConnectedGenerator { name: connection.name.clone(), host: String::new(), processors: 1 };
         Member { connection, offset, generator, last_ns: monotonic_ns(), lost: None, alive: true }
     }
 
@@ -452,7 +458,7 @@ impl Member {
         }
     }
 
-    pub fn send(&mut self, request: &Request) {
+    pub fn send(&mut self, request: &AgentRequest) {
         if self.alive
             && let Err(error) = self.connection.send(request)
         {
@@ -461,15 +467,15 @@ impl Member {
     }
 
     /// What came from it, if that is a response and not its end.
-    pub fn take(&mut self, came: io::Result<Option<Response>>, waited: bool) -> Option<Response> {
+    pub fn take(&mut self, came: io::Result<Option<AgentResponse>>, waited: bool) -> Option<AgentResponse> {
         let why = match came {
-            Ok(Some(Response::Failed(error))) => {
+            Ok(Some(AgentResponse::Failed(error))) => {
                 self.connection.end();
                 self.lose(format!(": {error}"), true);
                 return None;
             }
-            Ok(Some(Response::Ended) | None) if waited => " ended before it had responded".to_owned(),
-            Ok(Some(Response::Ended) | None) => " ended between two windows".to_owned(),
+            Ok(Some(AgentResponse::Ended) | None) if waited => " ended before it had responded".to_owned(),
+            Ok(Some(AgentResponse::Ended) | None) => " ended between two windows".to_owned(),
             Ok(Some(response)) => return Some(response),
             Err(error) => format!(": {error}"),
         };

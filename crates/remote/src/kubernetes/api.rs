@@ -17,7 +17,7 @@ use crate::{Blame, Error};
 
 /// What has to be allowed in a namespace, and the file that allows it.
 #[derive(Debug)]
-pub(super) struct Rights {
+pub(super) struct NamespaceRights {
     /// Below the folder of the project.
     pub role: &'static str,
     /// Verb, group, resource, subresource: what the file has, and no more.
@@ -25,7 +25,7 @@ pub(super) struct Rights {
 }
 
 /// All that is done for generators.
-pub(super) const OF_GENERATORS: Rights = Rights {
+pub(super) const OF_GENERATORS: NamespaceRights = NamespaceRights {
     role: "deploy/kubernetes/role.yaml",
     all: &[
         ("create", "batch", "jobs", ""),
@@ -38,7 +38,7 @@ pub(super) const OF_GENERATORS: Rights = Rights {
 };
 
 /// All that is done to load a Service that runs already.
-pub(super) const OF_SERVICES: Rights = Rights {
+pub(super) const OF_SERVICES: NamespaceRights = NamespaceRights {
     role: "deploy/kubernetes/service-role.yaml",
     all: &[
         ("get", "", "services", ""),
@@ -54,7 +54,7 @@ pub(super) struct Namespace {
     /// Name of the context; `None` in a pod without a kubeconfig.
     pub context: Option<String>,
     server: String,
-    rights: &'static Rights,
+    rights: &'static NamespaceRights,
     proxy: Arc<Proxy>,
 }
 
@@ -66,7 +66,7 @@ impl Namespace {
     pub fn find(
         context: Option<&str>,
         name: Option<&str>,
-        rights: &'static Rights,
+        rights: &'static NamespaceRights,
     ) -> Result<Namespace, Error> {
         let Cluster { server, namespace, context: found } = cluster(context)?;
         let name = name.map_or(namespace, str::to_owned);
@@ -108,7 +108,7 @@ impl Namespace {
         let path = format!("{}/{name}", self.path("/apis/batch/v1", "jobs"));
         let with_pods = json!({ "propagationPolicy": "Background" });
         match self.exchange("the end of the Job", "DELETE", &path, Some(&with_pods))? {
-            Response { status: 404, .. } => Ok(()),
+            ApiResponse { status: 404, .. } => Ok(()),
             response => self.read::<Value>("the end of the Job", response).map(drop),
         }
     }
@@ -144,7 +144,7 @@ impl Namespace {
     pub fn service(&self, name: &str) -> Result<Option<Service>, Error> {
         let path = format!("{}/{}", self.path("/api/v1", "services"), percent_encoded(name));
         match self.exchange("the Service", "GET", &path, None)? {
-            Response { status: 404, .. } => Ok(None),
+            ApiResponse { status: 404, .. } => Ok(None),
             response => self.read("the Service", response).map(Some),
         }
     }
@@ -176,7 +176,7 @@ impl Namespace {
     }
 
     fn list<T: DeserializeOwned>(&self, what: &'static str, path: &str) -> Result<Vec<T>, Error> {
-        Ok(self.send::<List<T>>(what, "GET", path, None)?.items)
+        Ok(self.send::<ApiList<T>>(what, "GET", path, None)?.items)
     }
 
     fn send<T: DeserializeOwned>(
@@ -196,13 +196,13 @@ impl Namespace {
         method: &str,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<Response, Error> {
+    ) -> Result<ApiResponse, Error> {
         let body = body.map(Value::to_string).unwrap_or_default();
         let exchanged = self.proxy.connect().and_then(|stream| exchange(stream, method, path, &body));
         exchanged.map_err(|error| self.unreachable(format!("{what}: {error}")))
     }
 
-    fn read<T: DeserializeOwned>(&self, what: &'static str, response: Response) -> Result<T, Error> {
+    fn read<T: DeserializeOwned>(&self, what: &'static str, response: ApiResponse) -> Result<T, Error> {
         if !(200..300).contains(&response.status) {
             return Err(self.refused(what, response.status, &response.body));
         }
@@ -267,13 +267,13 @@ const HEADERS_MAX: usize = 64;
 const PIECE_BYTES: usize = 64 << 10;
 
 #[derive(Debug, PartialEq, Eq)]
-struct Response {
+struct ApiResponse {
     status: u16,
     body: Vec<u8>,
 }
 
 /// Sends a request, with a body of JSON unless that is empty, and reads the whole response.
-fn exchange(mut stream: UnixStream, method: &str, path: &str, body: &str) -> io::Result<Response> {
+fn exchange(mut stream: UnixStream, method: &str, path: &str, body: &str) -> io::Result<ApiResponse> {
     let deadline = Instant::now() + RESPONSE_MAX;
     stream.set_write_timeout(Some(RESPONSE_MAX))?;
     let request = format!(
@@ -306,7 +306,7 @@ pub(super) fn late() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, format!("nothing came within {} s", RESPONSE_MAX.as_secs()))
 }
 
-fn parsed(bytes: &[u8]) -> io::Result<Response> {
+fn parsed(bytes: &[u8]) -> io::Result<ApiResponse> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut head = httparse::Response::new(&mut headers);
     let length = match head.parse(bytes) {
@@ -321,7 +321,7 @@ fn parsed(bytes: &[u8]) -> io::Result<Response> {
     if announced.is_some_and(|announced| body.len() < announced) {
         return Err(unfit("the response was cut off".into()));
     }
-    Ok(Response { status: head.code.unwrap_or(0), body })
+    Ok(ApiResponse { status: head.code.unwrap_or(0), body })
 }
 
 fn unfit(problem: String) -> io::Error {
@@ -336,7 +336,7 @@ fn null_is_empty<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(from:
 
 #[derive(Debug, Deserialize)]
 #[serde(bound = "T: DeserializeOwned")]
-pub(super) struct List<T> {
+pub(super) struct ApiList<T> {
     #[serde(default, deserialize_with = "null_is_empty")]
     pub items: Vec<T>,
 }
@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(slices, "list endpointslices.discovery.k8s.io");
     }
 
-    fn answered(response: &[u8]) -> io::Result<Response> {
+    fn answered(response: &[u8]) -> io::Result<ApiResponse> {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         theirs.write_all(response).unwrap();
         theirs.shutdown(std::net::Shutdown::Write).unwrap();
@@ -449,7 +449,7 @@ mod tests {
     #[test]
     fn a_response_is_whole_or_an_error() {
         let whole = answered(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\n{}").unwrap();
-        assert_eq!(whole, Response { status: 403, body: b"{}".to_vec() });
+        assert_eq!(whole, ApiResponse { status: 403, body: b"{}".to_vec() });
         let without_length = answered(b"HTTP/1.0 200 OK\r\n\r\n[1]").unwrap();
         assert_eq!((without_length.status, without_length.body.as_slice()), (200, &b"[1]"[..]));
         for cut in [&b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\n[1]"[..], b"HTTP/1.0 200", b""] {

@@ -30,7 +30,7 @@ use tungstenite::{Bytes, Error as SocketError, Message, WebSocket};
 use crate::Error;
 use crate::channel::{LastLines, last};
 use crate::kubernetes::api::{Namespace, late};
-use crate::kubernetes::pods::{self, Ending};
+use crate::kubernetes::pods::{self, PodEnding};
 
 const STDIN: u8 = 0;
 const STDOUT: u8 = 1;
@@ -55,14 +55,14 @@ const CUT_OFF: &str =
     "the connection to it ended, as in a restart of the API server, and its program with that";
 
 /// A program's stdin, which ends when this is dropped.
-pub(super) struct Input {
+pub(super) struct PodStdin {
     socket: WebSocket<Wire>,
     /// Whether stdin can end by itself, without the connection.
     half_closes: bool,
 }
 
 /// A program's stdout. Where the program is lost, reading is an error with the reason.
-pub(super) struct Output {
+pub(super) struct PodStdout {
     socket: WebSocket<Wire>,
     /// What was read of stdout and not passed on.
     piece: Bytes,
@@ -72,26 +72,30 @@ pub(super) struct Output {
 }
 
 /// What holds the connection. Dropping it ends both.
-pub(super) struct Hold(Wire);
+pub(super) struct ConnectionHold(Wire);
 
 /// One connection for reader and writer, each of whom writes whole frames.
 #[derive(Clone)]
-struct Wire(Arc<Shared>);
+struct Wire(Arc<AttachShared>);
 
-struct Shared {
+struct AttachShared {
     stream: UnixStream,
     writing: Mutex<()>,
     /// Whether we have ended it.
     closed: AtomicBool,
 }
 
-pub(super) fn attach(namespace: &Namespace, pod: &str) -> Result<(Input, Output, Hold), Error> {
+pub(super) fn attach(
+    namespace: &Namespace,
+    pod: &str,
+) -> Result<(PodStdin, PodStdout, ConnectionHold), Error> {
     const WHAT: &str = "to be attached to";
     let (stream, path) = namespace.attach_point(pod)?;
     let broken = |error: io::Error| namespace.unreachable(format!("{WHAT}: {error}"));
     stream.set_read_timeout(Some(CONNECT_MAX)).map_err(broken)?;
     stream.set_write_timeout(Some(WRITE_MAX)).map_err(broken)?;
-    let wire = Wire(Arc::new(Shared { stream, writing: Mutex::new(()), closed: AtomicBool::new(false) }));
+    let wire =
+        Wire(Arc::new(AttachShared { stream, writing: Mutex::new(()), closed: AtomicBool::new(false) }));
     let uri = format!("ws://localhost{path}").parse().map_err(|error| broken(io::Error::other(error)))?;
     let request = ClientRequestBuilder::new(uri).with_sub_protocol(V5).with_sub_protocol(V4);
     let limits = WebSocketConfig::default()
@@ -108,12 +112,14 @@ pub(super) fn attach(namespace: &Namespace, pod: &str) -> Result<(Input, Output,
         })?;
     wire.0.stream.set_read_timeout(None).map_err(broken)?;
     let half_closes = response.headers().get("sec-websocket-protocol").is_some_and(|protocol| protocol == V5);
-    let input =
-        Input { socket: WebSocket::from_raw_socket(wire.clone(), Role::Client, Some(limits)), half_closes };
+    let input = PodStdin {
+        socket: WebSocket::from_raw_socket(wire.clone(), Role::Client, Some(limits)),
+        half_closes,
+    };
     let (namespace, pod) = (namespace.clone(), pod.to_owned());
     let (piece, stderr) = (Bytes::new(), Vec::new());
-    let output = Output { socket, piece, stderr, namespace, pod };
-    Ok((input, output, Hold(wire)))
+    let output = PodStdout { socket, piece, stderr, namespace, pod };
+    Ok((input, output, ConnectionHold(wire)))
 }
 
 impl Read for Wire {
@@ -138,7 +144,7 @@ impl Write for Wire {
     }
 }
 
-impl Input {
+impl PodStdin {
     fn send(&mut self, stream: u8, bytes: &[u8]) -> io::Result<()> {
         let message = [&[stream][..], bytes].concat();
         self.socket.send(Message::Binary(message.into())).map_err(|error| match error {
@@ -151,7 +157,7 @@ impl Input {
     }
 }
 
-impl Write for Input {
+impl Write for PodStdin {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = bytes.len().min(PIECE_BYTES);
         self.send(STDIN, &bytes[..count])?;
@@ -163,7 +169,7 @@ impl Write for Input {
     }
 }
 
-impl Drop for Input {
+impl Drop for PodStdin {
     fn drop(&mut self) {
         self.socket.get_ref().0.closed.store(true, Ordering::SeqCst);
         // A connection that has ended by now is as good.
@@ -173,14 +179,14 @@ impl Drop for Input {
     }
 }
 
-impl Drop for Hold {
+impl Drop for ConnectionHold {
     fn drop(&mut self) {
         self.0.0.closed.store(true, Ordering::SeqCst);
         let _ = self.0.0.stream.shutdown(Shutdown::Both);
     }
 }
 
-impl Read for Output {
+impl Read for PodStdout {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.piece.is_empty() {
             let message = match self.socket.read() {
@@ -204,7 +210,7 @@ impl Read for Output {
     }
 }
 
-impl Output {
+impl PodStdout {
     /// The end, which is an error where we did not ask for it.
     fn end(&self) -> io::Result<usize> {
         let is_closed = || self.socket.get_ref().0.closed.load(Ordering::SeqCst);
@@ -224,7 +230,7 @@ impl Output {
 }
 
 /// Why a pod ended, as far as that can be found out.
-fn explanation(namespace: &Namespace, pod: &str, is_unwanted: &dyn Fn() -> bool) -> Ending {
+fn explanation(namespace: &Namespace, pod: &str, is_unwanted: &dyn Fn() -> bool) -> PodEnding {
     for wait_ms in LOOKS_MS {
         sleep(Duration::from_millis(wait_ms));
         if is_unwanted() {
@@ -236,11 +242,11 @@ fn explanation(namespace: &Namespace, pod: &str, is_unwanted: &dyn Fn() -> bool)
                     return ending;
                 }
             }
-            Ok(None) => return Ending::of("somebody deleted the pod"),
-            Err(error) => return Ending::of(format!("the connection to it broke: {error}")),
+            Ok(None) => return PodEnding::of("somebody deleted the pod"),
+            Err(error) => return PodEnding::of(format!("the connection to it broke: {error}")),
         }
     }
-    Ending::of("the connection to it broke, and as far as the cluster knows it still runs")
+    PodEnding::of("the connection to it broke, and as far as the cluster knows it still runs")
 }
 
 // The user's own `kubectl`, as SSH is the user's own `ssh`: it reads the kubeconfig, asks credential plugins, speaks TLS, goes through
@@ -388,10 +394,10 @@ fn command(context: Option<&str>, socket: &Path) -> Command {
     command
 }
 
-type Started = (Sender<()>, JoinHandle<()>, (ChildStdout, ChildStderr));
+type StartedChild = (Sender<()>, JoinHandle<()>, (ChildStdout, ChildStderr));
 
 /// Starts a process on a thread that lives as long: the kernel ends it with the thread that started it, and so with us, however we end.
-fn spawn(mut command: Command) -> io::Result<Started> {
+fn spawn(mut command: Command) -> io::Result<StartedChild> {
     let ((started, starts), (stop, stopped)) = (channel(), channel::<()>());
     let thread = std::thread::Builder::new().name("kubectl".into()).spawn(move || {
         let mut child = match command.spawn() {

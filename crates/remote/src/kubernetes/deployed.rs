@@ -14,14 +14,14 @@ use crate::{Blame, Error};
 
 /// A Service of a cluster, with the rights to look at it.
 #[derive(Debug)]
-pub struct Deployed {
+pub struct DeployedAccess {
     wanted: plan::Deployed,
     namespace: Namespace,
 }
 
 /// Where a Service is found, and what stood behind it at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Behind {
+pub struct PodsBehind {
     /// The address of the Service itself, which the cluster passes on.
     pub address: SocketAddr,
     /// All that it knows of, by name, ready or not.
@@ -30,15 +30,15 @@ pub struct Behind {
     pub selector: String,
 }
 
-impl Deployed {
+impl DeployedAccess {
     /// Finds a Service's cluster and namespace, and whether all that is needed is allowed there.
     ///
     /// # Errors
     /// If there is no such cluster, or rights are missing.
-    pub fn find(wanted: &plan::Deployed) -> Result<Deployed, Error> {
+    pub fn find(wanted: &plan::Deployed) -> Result<DeployedAccess, Error> {
         let namespace =
             Namespace::find(wanted.context.as_deref(), wanted.namespace.as_deref(), &OF_SERVICES)?;
-        Ok(Deployed { wanted: wanted.clone(), namespace })
+        Ok(DeployedAccess { wanted: wanted.clone(), namespace })
     }
 
     /// What it is called: `kubernetes://NAMESPACE/SERVICE`.
@@ -59,7 +59,7 @@ impl Deployed {
     ///
     /// # Errors
     /// If it is not there, cannot be loaded, or the API server does not answer, also when asked again.
-    pub fn look(&self) -> Result<Behind, Error> {
+    pub fn look(&self) -> Result<PodsBehind, Error> {
         match self.looked() {
             // A connection that was idle for minutes may have been closed by whatever stands between.
             Err(error) if *error.blame() == Blame::Away => self.looked(),
@@ -68,7 +68,7 @@ impl Deployed {
     }
 
     /// Why a Service cannot be loaded that this was seen of; `None` where it can.
-    pub fn refusal(&self, behind: &Behind) -> Option<Error> {
+    pub fn refusal(&self, behind: &PodsBehind) -> Option<Error> {
         if behind.pods.iter().any(|pod| pod.ready) {
             return None;
         }
@@ -91,7 +91,7 @@ impl Deployed {
         Some(Error::new(format!("{}: {why}", self.place())).help(hint))
     }
 
-    fn looked(&self) -> Result<Behind, Error> {
+    fn looked(&self) -> Result<PodsBehind, Error> {
         let name = &self.wanted.service;
         let Some(service) = self.namespace.service(name)? else { return Err(self.missing()) };
         let found = address(&self.place(), &service, self.wanted.port.as_ref())?;
@@ -102,7 +102,7 @@ impl Deployed {
             selector => self.namespace.pods_selected(selector)?,
         };
         let pods = behind(&found, &slices, &pods);
-        Ok(Behind { address: found.address, pods, selector })
+        Ok(PodsBehind { address: found.address, pods, selector })
     }
 
     fn missing(&self) -> Error {
@@ -126,14 +126,14 @@ fn selector(service: &Service) -> String {
 
 /// Where a Service is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Found {
+struct ServiceLookup {
     pub address: SocketAddr,
     /// Name of its port, empty where it has none: endpoints name theirs by it.
     pub port: String,
 }
 
 /// The address of a Service and one of its ports.
-fn address(place: &str, service: &Service, wanted: Option<&ServicePort>) -> Result<Found, Error> {
+fn address(place: &str, service: &Service, wanted: Option<&ServicePort>) -> Result<ServiceLookup, Error> {
     let refused = |why: String, hint: String| Err(Error::new(format!("{place}: {why}")).help(hint));
     let spec = &service.spec;
     if spec.kind == "ExternalName" {
@@ -172,7 +172,7 @@ fn address(place: &str, service: &Service, wanted: Option<&ServicePort>) -> Resu
             ),
         };
     };
-    Ok(Found { address: SocketAddr::new(ip, port.port), port: port.name.clone().unwrap_or_default() })
+    Ok(ServiceLookup { address: SocketAddr::new(ip, port.port), port: port.name.clone().unwrap_or_default() })
 }
 
 fn is_tcp(port: &Port) -> bool {
@@ -197,7 +197,7 @@ fn name_and_number(port: &Port) -> String {
 }
 
 /// The pods that a Service's port leads to, by name.
-fn behind(found: &Found, slices: &[EndpointSlice], known: &[Pod]) -> Vec<PodSeen> {
+fn behind(found: &ServiceLookup, slices: &[EndpointSlice], known: &[Pod]) -> Vec<PodSeen> {
     let family = if found.address.is_ipv4() { "IPv4" } else { "IPv6" };
     let mut pods: Vec<PodSeen> = Vec::new();
     for slice in slices.iter().filter(|slice| slice.address_type == family) {

@@ -22,12 +22,12 @@ pub(super) struct PodView {
     pub name: String,
     /// Its node; empty while it has none.
     pub node: String,
-    pub state: State,
+    pub state: PodState,
 }
 
 /// How far a pod is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum PodState {
     /// It is being made.
     Waiting,
     Running,
@@ -59,23 +59,23 @@ pub(super) fn view(pod: &Pod) -> Option<PodView> {
     Some(PodView { index, name, node, state: state(pod) })
 }
 
-fn state(pod: &Pod) -> State {
+fn state(pod: &Pod) -> PodState {
     if let Some(ending) = ending(pod) {
-        return State::Ended(ending.words(&ending.last));
+        return PodState::Ended(ending.words(&ending.last));
     }
     let container = container(pod);
     if container.is_some_and(|state| state.running.is_some()) {
-        return State::Running;
+        return PodState::Running;
     }
     if let Some(waiting) = container.and_then(|state| state.waiting.as_ref()) {
         let (reason, message) = (waiting.reason.clone(), waiting.message.clone());
         return match reason.as_str() {
-            "ContainerCreating" | "PodInitializing" | "" => State::Waiting,
-            known if IMAGE_REASONS.contains(&known) => State::ImageMissing(reason, message),
-            _ => State::NotCreated(reason, message),
+            "ContainerCreating" | "PodInitializing" | "" => PodState::Waiting,
+            known if IMAGE_REASONS.contains(&known) => PodState::ImageMissing(reason, message),
+            _ => PodState::NotCreated(reason, message),
         };
     }
-    condition(pod, "PodScheduled", "False").map_or(State::Waiting, State::Unscheduled)
+    condition(pod, "PodScheduled", "False").map_or(PodState::Waiting, PodState::Unscheduled)
 }
 
 /// What a node keeps of the end of a container's output (Kubernetes, "Determine the Reason for Pod Failure").
@@ -83,7 +83,7 @@ const MESSAGE_BYTES: usize = 2048;
 
 /// How a pod ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Ending {
+pub(super) struct PodEnding {
     /// In the cluster's words.
     pub how: String,
     /// The last lines of its stdout and stderr, where it failed; empty if there are none.
@@ -92,7 +92,7 @@ pub(super) struct Ending {
     pub well: bool,
 }
 
-impl Ending {
+impl PodEnding {
     /// In one line, with its last output.
     pub(super) fn words(&self, last: &str) -> String {
         let lines: Vec<&str> = last.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -100,26 +100,26 @@ impl Ending {
     }
 
     /// One that was not in order.
-    pub(super) fn of(how: impl Into<String>) -> Ending {
-        Ending { how: how.into(), last: String::new(), well: false }
+    pub(super) fn of(how: impl Into<String>) -> PodEnding {
+        PodEnding { how: how.into(), last: String::new(), well: false }
     }
 }
 
 /// How a pod ended, once it has, in the cluster's words.
-pub(super) fn ending(pod: &Pod) -> Option<Ending> {
+pub(super) fn ending(pod: &Pod) -> Option<PodEnding> {
     if let Some(message) = condition(pod, "DisruptionTarget", "True") {
-        return Some(Ending::of(format!("the cluster took it away: {message}")));
+        return Some(PodEnding::of(format!("the cluster took it away: {message}")));
     }
     if pod.metadata.deletion_timestamp.is_some() {
-        return Some(Ending::of("somebody deleted the pod"));
+        return Some(PodEnding::of("somebody deleted the pod"));
     }
     if let Some(ended) = container(pod).and_then(|state| state.terminated.as_ref()) {
         let begin = if ended.message.len() >= MESSAGE_BYTES { "…" } else { "" };
         let last = format!("{begin}{}", ended.message);
-        return Some(Ending { how: exit(ended), last, well: ended.exit_code == 0 });
+        return Some(PodEnding { how: exit(ended), last, well: ended.exit_code == 0 });
     }
     let status = &pod.status;
-    (status.phase == "Failed").then(|| Ending::of(joined(&status.reason, &status.message)))
+    (status.phase == "Failed").then(|| PodEnding::of(joined(&status.reason, &status.message)))
 }
 
 fn exit(ended: &Terminated) -> String {
@@ -160,7 +160,7 @@ pub(super) struct Barrier {
 
 /// What is to be done.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PodStep {
     /// Look again; how far it is, in words.
     Wait(String),
     /// All are running, in the order of their index.
@@ -178,23 +178,23 @@ impl Barrier {
     }
 
     /// What follows from the pods seen `now`, which is the time since the Job was made, and from why the cluster made no more of them.
-    pub(super) fn step(&mut self, now: Duration, pods: &[PodView], refusal: Option<&str>) -> Step {
+    pub(super) fn step(&mut self, now: Duration, pods: &[PodView], refusal: Option<&str>) -> PodStep {
         let running: BTreeMap<u32, &PodView> =
-            pods.iter().filter(|pod| pod.state == State::Running).map(|pod| (pod.index, pod)).collect();
+            pods.iter().filter(|pod| pod.state == PodState::Running).map(|pod| (pod.index, pod)).collect();
         if running.len() as u64 == u64::from(self.wanted) {
-            return Step::Open(running.into_values().cloned().collect());
+            return PodStep::Open(running.into_values().cloned().collect());
         }
         let words = words(self.wanted, pods);
         match self.worst(pods, refusal) {
-            Some(trouble) if self.lasts(&trouble, pods.len(), now) => Step::Broken(trouble.error),
-            Some(trouble) => Step::Wait(format!("{words}: {}", trouble.error)),
+            Some(trouble) if self.lasts(&trouble, pods.len(), now) => PodStep::Broken(trouble.error),
+            Some(trouble) => PodStep::Wait(format!("{words}: {}", trouble.error)),
             None if now > OPEN_MAX => {
                 let error = Error::new(format!("after {} s {words}", now.as_secs()));
-                Step::Broken(error.help("kubectl get pods and kubectl get events tell more"))
+                PodStep::Broken(error.help("kubectl get pods and kubectl get events tell more"))
             }
             None => {
                 self.trouble = None;
-                Step::Wait(words)
+                PodStep::Wait(words)
             }
         }
     }
@@ -222,11 +222,11 @@ impl Barrier {
     fn trouble_of(&self, pod: &PodView, pods: &[PodView]) -> Option<Trouble> {
         let PodView { name, node, .. } = pod;
         let (kind, patience_s, error) = match &pod.state {
-            State::Waiting | State::Running => return None,
-            State::Ended(how) => {
+            PodState::Waiting | PodState::Running => return None,
+            PodState::Ended(how) => {
                 ("ended", 0, Error::new(format!("{name} on {node} ended before it got any load: {how}")))
             }
-            State::ImageMissing(reason, message) => {
+            PodState::ImageMissing(reason, message) => {
                 let image = &self.image;
                 let error =
                     Error::new(format!("the image {image:?} cannot be had by {name}: {reason}: {message}"));
@@ -239,13 +239,13 @@ impl Barrier {
                     if matches!(reason.as_str(), "InvalidImageName" | "ErrImageNeverPull") { 0 } else { 15 };
                 ("image", patience_s, error)
             }
-            State::NotCreated(reason, message) => (
+            PodState::NotCreated(reason, message) => (
                 "not created",
                 3,
                 Error::new(format!("{name} on {node} cannot be made: {reason}: {message}")),
             ),
-            State::Unscheduled(message) => {
-                let count = pods.iter().filter(|pod| matches!(pod.state, State::Unscheduled(_))).count();
+            PodState::Unscheduled(message) => {
+                let count = pods.iter().filter(|pod| matches!(pod.state, PodState::Unscheduled(_))).count();
                 let error = Error::new(format!(
                     "{count} of {} without a node: {message}",
                     many(self.wanted.into(), "pod")
@@ -277,10 +277,10 @@ struct Trouble {
 
 /// `6 of 8 pods running, 1 being made, 1 without a node`.
 fn words(wanted: u32, pods: &[PodView]) -> String {
-    let count = |of: fn(&State) -> bool| pods.iter().filter(|pod| of(&pod.state)).count();
-    let running = count(|state| *state == State::Running);
-    let unscheduled = count(|state| matches!(state, State::Unscheduled(_)));
-    let ended = count(|state| matches!(state, State::Ended(_)));
+    let count = |of: fn(&PodState) -> bool| pods.iter().filter(|pod| of(&pod.state)).count();
+    let running = count(|state| *state == PodState::Running);
+    let unscheduled = count(|state| matches!(state, PodState::Unscheduled(_)));
+    let ended = count(|state| matches!(state, PodState::Ended(_)));
     let made = pods.len() - running - unscheduled - ended;
     let indexes: BTreeSet<u32> = pods.iter().map(|pod| pod.index).collect();
     let missing = (wanted as usize).saturating_sub(indexes.len());

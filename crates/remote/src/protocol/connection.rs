@@ -12,60 +12,60 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Channel;
-use crate::protocol::{Request, Response};
+use crate::protocol::{AgentRequest, AgentResponse};
 
 /// Messages that may wait to be taken in; with more their readers wait.
 pub(crate) const QUEUE_MAX: usize = 1024;
 
 /// A channel with an agent at its other end. Dropping it closes it, which ends the agent.
-pub(crate) struct Connection {
+pub(crate) struct AgentConnection {
     /// Where the agent runs, as people know it: `local`, `ssh://bench-1`.
     pub name: String,
     /// Number of its process, where that is a child of ours.
     pub process: Option<u32>,
-    input: Arc<Input>,
+    input: Arc<AgentStdin>,
     /// After the input: it may end the other side by force.
     _keeper: Mutex<Box<dyn Any + Send>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct FrameMessage {
     /// The number that its reader was given.
     pub from: u64,
     /// When its first byte came, by our clock.
     pub at_ns: u64,
     /// `None` is the end.
-    pub response: io::Result<Option<Response>>,
+    pub response: io::Result<Option<AgentResponse>>,
 }
 
-impl std::fmt::Debug for Connection {
+impl std::fmt::Debug for AgentConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Connection").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl Connection {
+impl AgentConnection {
     /// From now on responses are read, on a thread that ends with the channel, and the agent gets heartbeats.
     pub fn open(
         channel: Channel,
         number: u64,
-        to: SyncSender<Message>,
+        to: SyncSender<FrameMessage>,
         heartbeat: &Heartbeat,
-    ) -> io::Result<Connection> {
+    ) -> io::Result<AgentConnection> {
         let process = channel.process();
         let Channel { name, input, output, keeper } = channel;
-        let input = Arc::new(Input(Mutex::new(Some(input))));
+        let input = Arc::new(AgentStdin(Mutex::new(Some(input))));
         heartbeat.include(&input);
         let listen = move || listen(BufReader::new(output), number, &to);
         std::thread::Builder::new().name(format!("responses-{number}")).spawn(listen)?;
-        Ok(Connection { name, process, input, _keeper: Mutex::new(keeper) })
+        Ok(AgentConnection { name, process, input, _keeper: Mutex::new(keeper) })
     }
 
     /// Sends a request. An agent that reads no more has ended, or its channel has: the other end says why, in better words.
     ///
     /// # Errors
     /// If the request is too long, or the channel takes nothing any more.
-    pub fn send(&self, request: &Request) -> io::Result<()> {
+    pub fn send(&self, request: &AgentRequest) -> io::Result<()> {
         match self.input.send(request) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
             _ => Ok(()),
@@ -74,35 +74,35 @@ impl Connection {
 
     /// Ends the agent, which may have ended already.
     pub fn end(&self) {
-        let _ = self.input.send(&Request::End);
+        let _ = self.input.send(&AgentRequest::End);
         *self.input.lock() = None;
     }
 }
 
-fn listen(mut output: impl BufRead, from: u64, to: &SyncSender<Message>) {
+fn listen(mut output: impl BufRead, from: u64, to: &SyncSender<FrameMessage>) {
     loop {
         // A long frame takes time to read.
         let filled = output.fill_buf().map(drop);
         let at_ns = monotonic_ns();
         let response = filled.and_then(|()| read(&mut output));
         let is_last = !matches!(response, Ok(Some(_)));
-        if to.send(Message { from, at_ns, response }).is_err() || is_last {
+        if to.send(FrameMessage { from, at_ns, response }).is_err() || is_last {
             return;
         }
     }
 }
 
-type Writer = Box<dyn Write + Send>;
+type BoxedWriter = Box<dyn Write + Send>;
 
 /// The stdin of an agent, written to by whole frames; nothing once it is closed.
-pub(crate) struct Input(Mutex<Option<Writer>>);
+pub(crate) struct AgentStdin(Mutex<Option<BoxedWriter>>);
 
-impl Input {
-    pub fn lock(&self) -> MutexGuard<'_, Option<Writer>> {
+impl AgentStdin {
+    pub fn lock(&self) -> MutexGuard<'_, Option<BoxedWriter>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn send(&self, request: &Request) -> io::Result<()> {
+    fn send(&self, request: &AgentRequest) -> io::Result<()> {
         self.lock().as_mut().map_or(Ok(()), |writer| write(writer.as_mut(), request))
     }
 
@@ -112,7 +112,7 @@ impl Input {
             && let Some(writer) = input.as_mut()
         {
             // That it is gone is known from its other end, in better words.
-            let _ = write(writer.as_mut(), &Request::Heartbeat);
+            let _ = write(writer.as_mut(), &AgentRequest::Heartbeat);
         }
     }
 }
@@ -182,7 +182,7 @@ const EVERY: Duration = Duration::from_secs(10);
 /// A thread that sends heartbeats to all that it knows, whatever else is done or waited for. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Heartbeat {
-    inputs: Arc<Mutex<Vec<Weak<Input>>>>,
+    inputs: Arc<Mutex<Vec<Weak<AgentStdin>>>>,
     _ended: Sender<()>,
 }
 
@@ -193,13 +193,13 @@ impl Heartbeat {
 
     fn every(pause: Duration) -> io::Result<Heartbeat> {
         let (_ended, ended) = channel::<()>();
-        let inputs = Arc::<Mutex<Vec<Weak<Input>>>>::default();
+        let inputs = Arc::<Mutex<Vec<Weak<AgentStdin>>>>::default();
         let all = Arc::clone(&inputs);
         let beat = move || {
             while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 let mut inputs = all.lock().unwrap_or_else(PoisonError::into_inner);
                 inputs.retain(|input| input.strong_count() > 0);
-                let living: Vec<Arc<Input>> = inputs.iter().filter_map(Weak::upgrade).collect();
+                let living: Vec<Arc<AgentStdin>> = inputs.iter().filter_map(Weak::upgrade).collect();
                 drop(inputs);
                 living.iter().for_each(|input| input.beat());
             }
@@ -209,7 +209,7 @@ impl Heartbeat {
     }
 
     /// From now on this one gets them, too, until it is dropped.
-    pub fn include(&self, input: &Arc<Input>) {
+    pub fn include(&self, input: &Arc<AgentStdin>) {
         self.inputs.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(input));
     }
 }
@@ -233,12 +233,12 @@ impl LastByte {
 }
 
 /// An input that is watched. Each piece counts and not each frame: a long one takes time to come.
-pub(super) struct Watched<R> {
+pub(super) struct WatchedInput<R> {
     pub input: R,
     pub last: LastByte,
 }
 
-impl<R: BufRead> BufRead for Watched<R> {
+impl<R: BufRead> BufRead for WatchedInput<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let filled = self.input.fill_buf()?;
         self.last.came(monotonic_ns());
@@ -250,7 +250,7 @@ impl<R: BufRead> BufRead for Watched<R> {
     }
 }
 
-impl<R: BufRead> Read for Watched<R> {
+impl<R: BufRead> Read for WatchedInput<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.fill_buf()?.read(buffer)?;
         self.consume(count);
@@ -307,7 +307,7 @@ mod tests {
     fn all_get_heartbeats_but_one_that_is_written_to_and_none_is_kept_open() {
         let piped = || {
             let (output, input) = io::pipe().unwrap();
-            (Arc::new(Input(Mutex::new(Some(Box::new(input))))), BufReader::new(output))
+            (Arc::new(AgentStdin(Mutex::new(Some(Box::new(input))))), BufReader::new(output))
         };
         let line = |of: &mut BufReader<io::PipeReader>| {
             let mut line = String::new();
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!([5_060, 9_000].map(|s| last.left(timeout, s * S)), [Duration::ZERO; 2]);
         // Another thread may have read the clock before it came.
         assert_eq!(last.left(timeout, 4_999 * S), timeout);
-        let mut input = Watched { input: &b"[1]\n[2"[..], last: last.clone() };
+        let mut input = WatchedInput { input: &b"[1]\n[2"[..], last: last.clone() };
         let mut line = Vec::new();
         input.read_until(b'\n', &mut line).unwrap();
         let read_ns = monotonic_ns();

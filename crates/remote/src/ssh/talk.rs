@@ -40,7 +40,7 @@ pub(super) struct Talk {
     // First, so that it is closed before the process is waited for.
     input: Patient,
     output: ChildStdout,
-    connection: Connection,
+    connection: SshProcess,
     words: LastLines,
     mark: String,
     /// What was read and is no whole line yet.
@@ -51,31 +51,31 @@ pub(super) struct Talk {
 
 /// At what an answer is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum TalkStep {
     Login,
     Folder,
     Copy,
     Try,
 }
 
-impl Step {
+impl TalkStep {
     fn words(self) -> &'static str {
         match self {
-            Step::Login => "at the login",
-            Step::Folder => "before the program was copied",
-            Step::Copy => "while the program was copied",
-            Step::Try => "when the program was tried",
+            TalkStep::Login => "at the login",
+            TalkStep::Folder => "before the program was copied",
+            TalkStep::Copy => "while the program was copied",
+            TalkStep::Try => "when the program was tried",
         }
     }
 
     fn patience(self) -> Duration {
-        if self == Step::Copy { COPY_PATIENCE } else { PATIENCE }
+        if self == TalkStep::Copy { COPY_PATIENCE } else { PATIENCE }
     }
 }
 
 /// A line with our mark: its first word, and what follows.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct MarkedLine {
     pub(super) what: String,
     pub(super) text: String,
 }
@@ -92,7 +92,7 @@ impl Talk {
         };
         let mut child = command(&destination, script.len()).spawn().map_err(failed)?;
         let ends = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
-        let connection = Connection(Arc::new(Mutex::new(child)));
+        let connection = SshProcess(Arc::new(Mutex::new(child)));
         let missing = || failed(io::Error::other("it has no stdin, stdout or stderr"));
         let ((stdin, output), stderr) = ends.ok_or_else(missing)?;
         let input = Patient::new(stdin).map_err(failed)?;
@@ -116,7 +116,7 @@ impl Talk {
     }
 
     /// The next line with our mark.
-    pub(super) fn receive(&mut self, at: Step) -> Result<Line, Error> {
+    pub(super) fn receive(&mut self, at: TalkStep) -> Result<MarkedLine, Error> {
         let deadline = Instant::now() + at.patience();
         loop {
             let Some(line) = self.line(deadline, at)? else { return Err(self.end(at)) };
@@ -139,21 +139,21 @@ impl Talk {
         self.send(&format!("run {}", words.join(" ")));
         let Talk { destination, input, output: stdout, connection, words, rest, .. } = self;
         let output =
-            Output { rest: io::Cursor::new(rest), stdout, process: Arc::clone(&connection.0), words };
+            RemoteStdout { rest: io::Cursor::new(rest), stdout, process: Arc::clone(&connection.0), words };
         Channel::new(destination.name(), input, output, connection)
     }
 
     /// Why it ended.
-    fn end(&self, at: Step) -> Error {
+    fn end(&self, at: TalkStep) -> Error {
         let lines = self.words.lines();
-        if at == Step::Login {
+        if at == TalkStep::Login {
             return fault::of_login(&self.destination, &lines, &self.foreign);
         }
         fault::ended(&self.destination, at.words(), &last(&lines))
     }
 
     /// The next line, without its end; `None` at the end of the output.
-    fn line(&mut self, deadline: Instant, at: Step) -> Result<Option<Vec<u8>>, Error> {
+    fn line(&mut self, deadline: Instant, at: TalkStep) -> Result<Option<Vec<u8>>, Error> {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let after = self.rest.split_off(end + 1);
@@ -193,12 +193,12 @@ impl Talk {
     }
 }
 
-fn marked(line: &[u8], mark: &str) -> Option<Line> {
+fn marked(line: &[u8], mark: &str) -> Option<MarkedLine> {
     // A start file may print without ending its line.
     let text = String::from_utf8_lossy(line);
     let (_, marked) = text.split_once(mark)?;
     let (what, text) = marked.strip_prefix(' ')?.split_once(' ').unwrap_or((marked.trim(), ""));
-    Some(Line { what: what.to_owned(), text: text.trim().to_owned() })
+    Some(MarkedLine { what: what.to_owned(), text: text.trim().to_owned() })
 }
 
 // One process of this system's `ssh`: how it is asked, how its end is told, and that it does not stay.
@@ -234,7 +234,7 @@ const CONNECTION: i32 = 255;
 
 /// The process. Dropped, it has ended.
 #[derive(Debug)]
-struct Connection(Arc<Mutex<Child>>);
+struct SshProcess(Arc<Mutex<Child>>);
 
 /// `ssh` with a command for the login shell of the host that reads so many bytes of a script and runs it.
 fn command(destination: &Destination, script_bytes: usize) -> Command {
@@ -253,7 +253,7 @@ fn ended_within(child: &Mutex<Child>, patience: Duration) -> Option<ExitStatus> 
     machine::ended_within(patience, || child.lock().unwrap_or_else(PoisonError::into_inner).try_wait())
 }
 
-impl Drop for Connection {
+impl Drop for SshProcess {
     fn drop(&mut self) {
         if ended_within(&self.0, CLOSE_PATIENCE).is_none() {
             let mut child = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -265,7 +265,7 @@ impl Drop for Connection {
 }
 
 /// The stdout of a program there. Its end is an error where it was not meant, with what was said last.
-struct Output {
+struct RemoteStdout {
     /// What was read before the program had begun; it is its own all the same.
     rest: io::Cursor<Vec<u8>>,
     stdout: ChildStdout,
@@ -273,7 +273,7 @@ struct Output {
     words: LastLines,
 }
 
-impl Read for Output {
+impl Read for RemoteStdout {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = match self.rest.read(buffer)? {
             0 => self.stdout.read(buffer)?,
@@ -283,7 +283,7 @@ impl Read for Output {
     }
 }
 
-impl Output {
+impl RemoteStdout {
     fn end(&self) -> io::Result<usize> {
         let status = ended_within(&self.process, STATUS_PATIENCE);
         if status.is_some_and(|status| status.success()) {

@@ -49,10 +49,10 @@ fn what_could_be_an_option_or_a_command_is_refused() {
     assert_eq!(Destination("a\nb".into()).name(), "ssh://a\\nb");
 }
 
-fn of(lines: &[(&str, &str)]) -> Facts {
-    let mut facts = Facts::default();
+fn of(lines: &[(&str, &str)]) -> RemoteFacts {
+    let mut facts = RemoteFacts::default();
     for (what, text) in lines {
-        facts.learn(Line { what: (*what).to_owned(), text: (*text).to_owned() });
+        facts.learn(MarkedLine { what: (*what).to_owned(), text: (*text).to_owned() });
     }
     facts
 }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use load::{Address, Arrivals, LoadSpec, Process, Rate, Request};
+use load::{Address, ArrivalProcess, Arrivals, LoadSpec, Rate, RequestSpec};
 
 /// Its threads end with their connections.
 pub struct Server {
@@ -50,13 +50,14 @@ impl Server {
 
     /// What loads it, over so many connections.
     pub fn spec(&self, connections: u32) -> LoadSpec {
-        let request = Request::new("GET", "/", &self.address.to_string());
+        let request = RequestSpec::new("GET", "/", &self.address.to_string());
         LoadSpec { connections, ..LoadSpec::new(Address::Tcp(self.address), vec![request]) }
     }
 
     /// The same at a fixed rate.
     pub fn evenly(&self, connections: u32, per_s: f64) -> LoadSpec {
-        let arrivals = Arrivals::Open { rate: Rate::Constant(per_s), process: Process::Constant, seed: 1 };
+        let arrivals =
+            Arrivals::Open { rate: Rate::Constant(per_s), process: ArrivalProcess::Constant, seed: 1 };
         LoadSpec { arrivals, ..self.spec(connections) }
     }
 }

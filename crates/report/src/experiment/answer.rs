@@ -1,32 +1,32 @@
 //! The answers in words: one for each comparison, with a verdict for each of its metrics.
 
-use analysis::{Comparison, Conclusion, Difference, Effect, Exploratory, Kind, Outcome, POWER};
+use analysis::{ComparisonResult, Conclusion, Difference, Effect, EffectKind, Exploratory, Outcome, POWER};
 use model::Check;
 use model::quantity::{change, change_alone, change_exact, change_told, difference, many, share, span};
 use plan::{Design, Metric};
 
-use model::document::{Answer, Verdict};
+use model::document::{QuestionAnswer, VerdictBlock};
 
 /// Replaces a number if a finding forbids one.
 pub(crate) const VOID: &str = "no conclusion may be drawn, see the findings";
 
 /// Groups consecutive comparisons of the same two variants, one for each metric, into one answer.
-pub(crate) fn groups(conclusion: &Conclusion) -> impl Iterator<Item = &[Comparison]> {
-    let same = |one: &Comparison, other: &Comparison| {
+pub(crate) fn groups(conclusion: &Conclusion) -> impl Iterator<Item = &[ComparisonResult]> {
+    let same = |one: &ComparisonResult, other: &ComparisonResult| {
         (one.baseline, one.candidate) == (other.baseline, other.candidate)
     };
     conclusion.comparisons.chunk_by(same)
 }
 
 /// The comparisons of a group that are shown.
-pub(crate) fn told(group: &[Comparison]) -> &[Comparison] {
+pub(crate) fn told(group: &[ComparisonResult]) -> &[ComparisonResult] {
     // A finding that voids a comparison voids it for all metrics. The same applies if no request succeeded.
     let as_one = |outcome| group.iter().all(|comparison| comparison.outcome == outcome);
     if as_one(Outcome::Invalid) || as_one(Outcome::NoSuccess) { &group[..1] } else { group }
 }
 
 /// Metrics of a group that are shown without a verdict, each as a sentence.
-pub(crate) fn also(group: &[Comparison], design: &Design) -> Vec<String> {
+pub(crate) fn also(group: &[ComparisonResult], design: &Design) -> Vec<String> {
     let sentence = |other: &Exploratory| {
         let (value, interval) = change(&other.estimate);
         let (metric, absolute) = (metric_of(other.metric, design), absolute(other.difference.as_ref()));
@@ -40,13 +40,13 @@ pub(crate) fn also(group: &[Comparison], design: &Design) -> Vec<String> {
 }
 
 /// All answers, in the order of the plan.
-pub(super) fn answers(conclusion: &Conclusion, design: &Design) -> Vec<Answer> {
-    let verdict = |of: &Comparison| Verdict {
+pub(super) fn answers(conclusion: &Conclusion, design: &Design) -> Vec<QuestionAnswer> {
+    let verdict = |of: &ComparisonResult| VerdictBlock {
         tone: of.outcome.into(),
         word: word_of(of),
         detail: detail(of, conclusion, design),
     };
-    let answer = |group: &[Comparison]| Answer {
+    let answer = |group: &[ComparisonResult]| QuestionAnswer {
         subject: group[0].label.clone(),
         verdicts: told(group).iter().map(verdict).collect(),
         notes: also(group, design),
@@ -61,7 +61,7 @@ fn absolute(of: Option<&Difference>) -> String {
 }
 
 /// Estimate with metric, interval and further remarks, or why there is no estimate.
-pub(crate) fn detail(comparison: &Comparison, conclusion: &Conclusion, design: &Design) -> String {
+pub(crate) fn detail(comparison: &ComparisonResult, conclusion: &Conclusion, design: &Design) -> String {
     let (metric, margin) = (judged_of(comparison, design), design.margin);
     let hint = match comparison.outcome {
         Outcome::Invalid => return VOID.to_owned(),
@@ -83,7 +83,7 @@ pub(crate) fn detail(comparison: &Comparison, conclusion: &Conclusion, design: &
     format!("{value} {metric} ({interval}){}{hint}", absolute(comparison.difference.as_ref()))
 }
 
-fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &str) -> String {
+fn without_estimate(comparison: &ComparisonResult, conclusion: &Conclusion, metric: &str) -> String {
     if let Some(ratio) = comparison.without_spread {
         let ratio = change_exact(ratio);
         return format!("{ratio} {metric} in every block, without any spread");
@@ -105,7 +105,7 @@ fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &s
 }
 
 /// The lower or upper bound of a ratio, if only one is known.
-fn one_sided(of: &Comparison) -> Option<String> {
+fn one_sided(of: &ComparisonResult) -> Option<String> {
     let least = of.at_least.map(|low| format!("at least {}", change_exact(low)));
     least.or_else(|| Some(format!("at most {}", change_exact(of.at_most?))))
 }
@@ -117,14 +117,14 @@ pub fn so_far(conclusion: &Conclusion) -> Vec<String> {
 }
 
 /// Name of a comparison: "candidate vs baseline", with the metric if several get a verdict.
-pub fn compared_as(conclusion: &Conclusion, comparison: &Comparison) -> String {
+pub fn compared_as(conclusion: &Conclusion, comparison: &ComparisonResult) -> String {
     let several = conclusion.comparisons.iter().any(|other| other.metric != comparison.metric);
     let metric = if several { format!(", {}", comparison.metric.row().title) } else { String::new() };
     format!("{}{metric}", comparison.label)
 }
 
 /// The state of a comparison before the end of a run, without its label. `None` if nothing is known.
-pub fn known(conclusion: &Conclusion, comparison: &Comparison) -> Option<String> {
+pub fn known(conclusion: &Conclusion, comparison: &ComparisonResult) -> Option<String> {
     Some(match (&comparison.estimate, comparison.without_spread) {
         _ if comparison.no_success.is_some() => comparison.no_success.clone()?,
         _ if comparison.outcome == Outcome::Invalid => "invalid; the report says why".to_owned(),
@@ -141,7 +141,7 @@ pub fn known(conclusion: &Conclusion, comparison: &Comparison) -> Option<String>
 
 /// The verdict of a comparison. `slightly faster`: beyond chance, but the estimate is smaller than the
 /// margin.
-pub(crate) fn word_of(comparison: &Comparison) -> String {
+pub(crate) fn word_of(comparison: &ComparisonResult) -> String {
     let word = word(comparison.outcome, comparison.metric);
     if comparison.is_slight { format!("slightly {word}") } else { word.to_owned() }
 }
@@ -162,17 +162,17 @@ pub(crate) fn word(outcome: Outcome, metric: Metric) -> &'static str {
 pub(crate) fn effect_word(effect: &Effect) -> &'static str {
     match (effect.kind, effect.outcome) {
         _ if effect.interacts() => "interaction",
-        (Kind::Interaction, Outcome::Equivalent) => "no interaction",
-        (Kind::Interaction | Kind::Main, outcome) => word(outcome, effect.metric),
+        (EffectKind::Interaction, Outcome::Equivalent) => "no interaction",
+        (EffectKind::Interaction | EffectKind::Main, outcome) => word(outcome, effect.metric),
     }
 }
 
 /// The metric of a comparison, and whether it is judged per core.
-pub(crate) fn judged_of(comparison: &Comparison, design: &Design) -> String {
+pub(crate) fn judged_of(comparison: &ComparisonResult, design: &Design) -> String {
     format!("{}{}", metric_of(comparison.metric, design), per_core(comparison))
 }
 
-fn per_core(comparison: &Comparison) -> &'static str {
+fn per_core(comparison: &ComparisonResult) -> &'static str {
     if comparison.per_second.is_some() { " per core" } else { "" }
 }
 

@@ -2,7 +2,7 @@
 //! in all places.
 
 use analysis::{Capacity, Conclusion, Erratic, LimitedBy, RatePoint};
-use model::document::{Answer, Cell, Table, Tone};
+use model::document::{Cell, QuestionAnswer, Table, Tone};
 use model::quantity::{Quantity, count, many, rate, share, small_share, span, three_digits};
 use plan::Limit;
 use record::{EndReason, Record};
@@ -62,15 +62,15 @@ pub(crate) fn lines(record: &Record, conclusion: &Conclusion, variant: usize, of
 }
 
 /// Capacity of each variant.
-pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<Answer> {
+pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<QuestionAnswer> {
     let answer = |(variant, of): (usize, &Capacity)| {
         let (is_known, detail) = holds(record, of);
         let (tone, word) = if is_known { (Tone::Good, "holds") } else { (Tone::Doubtful, "inconclusive") };
         let alone = conclusion.capacities.len() == 1;
         let notes = notes(record, variant, of).into_iter().chain(too_short(record)).collect();
-        Answer {
+        QuestionAnswer {
             notes,
-            ..Answer::new(if alone { "capacity" } else { of.variant.as_str() }, tone, word, detail)
+            ..QuestionAnswer::new(if alone { "capacity" } else { of.variant.as_str() }, tone, word, detail)
         }
     };
     // An invalid variant is only shown in its finding.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use analysis::Conclusion;
 use explain::Explanation;
-use plan::{Against, Process};
-use record::{Deployed, Ended, Environment, Prepared, RateChosen, Record};
+use plan::{Against, ArrivalProcess};
+use record::{DeployedSeen, Ended, MachineFingerprint, Prepared, RateChosen, Record};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -28,7 +28,7 @@ const BAND_BLOCKS_MAX: usize = 200;
 /// means "not known" or "not measured", never 0.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "Proofload report")]
-struct Report<'a> {
+struct ReportData<'a> {
     /// Version of this format.
     report_version: u32,
     /// Name of the experiment.
@@ -46,7 +46,7 @@ struct Report<'a> {
     /// How the run ended. Null if it was killed, or is still running.
     ended: Option<&'a Ended>,
     /// The machine on which it was run.
-    environment: &'a Environment,
+    environment: &'a MachineFingerprint,
     /// The commit with which the code of the working tree was compared. `None` if variants were compared with
     /// each other.
     against: Option<&'a Against>,
@@ -55,34 +55,34 @@ struct Report<'a> {
     /// Services that were already running and were loaded as they were, each in its state at the first trial.
     /// Omitted if all were started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    deployed: Vec<&'a Deployed>,
+    deployed: Vec<&'a DeployedSeen>,
     #[serde(flatten)]
     conclusion: &'a Conclusion,
     /// From sent to done in closed loop. It depends on the connections and must not be compared. Empty in
     /// open loop.
-    closed_loop_latency: Vec<Latency<'a>>,
+    closed_loop_latency: Vec<LatencyData<'a>>,
     /// The common rate and its results. Null in closed loop.
-    open_loop: Option<OpenLoop<'a>>,
+    open_loop: Option<OpenLoopData<'a>>,
     /// Explanation of the difference from captures. Null without captures.
     why: Option<&'a Explanation>,
 }
 
 /// Additional data of an open loop.
 #[derive(Serialize, JsonSchema)]
-struct OpenLoop<'a> {
+struct OpenLoopData<'a> {
     /// Distribution of requests in time.
-    arrivals: Process,
+    arrivals: ArrivalProcess,
     /// The rate. Null if the run ended before it was determined.
     rate: Option<&'a RateChosen>,
     /// From due to done, all trials of a variant together.
-    response_time: Vec<Latency<'a>>,
+    response_time: Vec<LatencyData<'a>>,
     /// From sent to done.
-    service_time: Vec<Latency<'a>>,
+    service_time: Vec<LatencyData<'a>>,
 }
 
 /// Times of one variant.
 #[derive(Serialize, JsonSchema)]
-struct Latency<'a> {
+struct LatencyData<'a> {
     /// Its name.
     variant: &'a str,
     /// Number of requests.
@@ -131,7 +131,7 @@ pub fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
         settings.transforms.push(Box::new(one_line));
     });
-    settings.into_generator().into_root_schema_for::<Report<'static>>().to_value()
+    settings.into_generator().into_root_schema_for::<ReportData<'static>>().to_value()
 }
 
 /// The whole report, with the explanation from its captures.
@@ -141,11 +141,11 @@ pub(super) fn data(record: &Record, conclusion: &Conclusion, why: Option<&Explan
     let (open_loop, closed_loop_latency) = if record.is_open_loop() {
         let response_time = latencies(conclusion, record, analysis::responses);
         let arrivals = header.plan.design.arrivals;
-        (Some(OpenLoop { arrivals, rate: record.rate.as_ref(), response_time, service_time }), Vec::new())
+        (Some(OpenLoopData { arrivals, rate: record.rate.as_ref(), response_time, service_time }), Vec::new())
     } else {
         (None, service_time)
     };
-    let report = Report {
+    let report = ReportData {
         report_version: 1,
         experiment: &header.plan.name,
         question: header.plan.question.as_deref(),
@@ -172,13 +172,13 @@ fn latencies<'a>(
     conclusion: &'a Conclusion,
     record: &Record,
     of: fn(&Record, usize) -> Vec<Latencies>,
-) -> Vec<Latency<'a>> {
+) -> Vec<LatencyData<'a>> {
     let variants = conclusion.variants.iter().enumerate();
     let seed = record.header.seed;
     variants.map(|(index, variant)| summary(&variant.name, &of(record, index), seed)).collect()
 }
 
-fn summary<'a>(variant: &'a str, blocks: &[Latencies], seed: u64) -> Latency<'a> {
+fn summary<'a>(variant: &'a str, blocks: &[Latencies], seed: u64) -> LatencyData<'a> {
     let mut all = Latencies::new();
     blocks.iter().for_each(|block| all.merge(block));
     // Quantiles with fewer than ten requests beyond them are left out.
@@ -195,7 +195,7 @@ fn summary<'a>(variant: &'a str, blocks: &[Latencies], seed: u64) -> Latency<'a>
         let (us, at_least) = (us(found.ns()), !found.is_exact());
         Some(LatencyQuantile { percent: PERCENT[index], us, at_least, band_us: band(index) })
     };
-    Latency {
+    LatencyData {
         variant,
         requests: all.count(),
         censored: all.censored(),

@@ -3,7 +3,10 @@
 //! It must not claim more than the verdicts, or round differently from the other forms. Invalid results have
 //! no number, inconclusive ones are called so, and a failed run is reported first.
 
-use analysis::{Comparison, Conclusion, Effect, Grade, Kind, Measurement, Outcome, Variant, Window};
+use analysis::{
+    ComparisonResult, Conclusion, Effect, EffectKind, Grade, MeasuredWindow, Measurement, Outcome,
+    VariantFigures,
+};
 use model::quantity::{NONE, Quantity, change, count, many, rate, share};
 use model::text::{capitalised, cut};
 use plan::{Factor, Plan};
@@ -27,7 +30,7 @@ const TEXT_MAX: usize = 300;
 /// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum RunState {
     /// Every comparison has a verdict.
     Decided,
     /// Some have none yet.
@@ -43,34 +46,34 @@ pub enum State {
 
 /// A sentence or a part of one, and whether it begins with a name, whose first letter is not capitalized.
 #[derive(Debug, Clone, PartialEq)]
-struct Clause {
+struct HeadlineClause {
     text: String,
     begins_with_name: bool,
 }
 
-impl Clause {
-    fn words(text: String) -> Clause {
-        Clause { text, begins_with_name: false }
+impl HeadlineClause {
+    fn words(text: String) -> HeadlineClause {
+        HeadlineClause { text, begins_with_name: false }
     }
 
-    fn name(text: String) -> Clause {
-        Clause { text, begins_with_name: true }
+    fn name(text: String) -> HeadlineClause {
+        HeadlineClause { text, begins_with_name: true }
     }
 }
 
 /// State of the run.
-pub(crate) fn state(record: &Record, conclusion: &Conclusion) -> State {
+pub(crate) fn state(record: &Record, conclusion: &Conclusion) -> RunState {
     let all = &conclusion.comparisons;
     let is = |outcome| all.iter().any(|comparison| comparison.outcome == outcome);
     match () {
-        () if record.end().is_none_or(|reason| reason.failure().is_some()) => State::Broken,
+        () if record.end().is_none_or(|reason| reason.failure().is_some()) => RunState::Broken,
         () if record.header.plan.measure.is_some() && record.end() == Some(&EndReason::Interrupted) => {
-            State::Broken
+            RunState::Broken
         }
-        () if is(Outcome::Invalid) || all.is_empty() && conclusion.is_void() => State::Invalid,
-        () if all.is_empty() => State::Measured,
-        () if is(Outcome::Inconclusive) => State::Open,
-        () => State::Decided,
+        () if is(Outcome::Invalid) || all.is_empty() && conclusion.is_void() => RunState::Invalid,
+        () if all.is_empty() => RunState::Measured,
+        () if is(Outcome::Inconclusive) => RunState::Open,
+        () => RunState::Decided,
     }
 }
 
@@ -100,30 +103,31 @@ fn in_one_line(text: &str) -> String {
 /// The sentence, without a full stop.
 pub(crate) fn headline(record: &Record, conclusion: &Conclusion) -> String {
     let plan = &record.header.plan;
-    let told: Vec<&Comparison> = answer::groups(conclusion).flat_map(answer::told).collect();
+    let told: Vec<&ComparisonResult> = answer::groups(conclusion).flat_map(answer::told).collect();
     let so_far = || up_to_then(plan, conclusion, &told);
     let leading = conclusion.leading_effects();
     let clause = match (state(record, conclusion), record.end()) {
-        (State::Broken, Some(EndReason::Interrupted)) => {
-            let Clause { text, .. } = measured(record, conclusion);
-            Clause::words(format!("stopped early: {text}"))
+        (RunState::Broken, Some(EndReason::Interrupted)) => {
+            let HeadlineClause { text, .. } = measured(record, conclusion);
+            HeadlineClause::words(format!("stopped early: {text}"))
         }
-        (State::Broken, reason) => {
+        (RunState::Broken, reason) => {
             let killed = || "the run did not end by itself: it was killed, or is still going on".to_owned();
-            Clause::words(format!("{}; {}", reason.and_then(failed).unwrap_or_else(killed), so_far()))
+            HeadlineClause::words(format!("{}; {}", reason.and_then(failed).unwrap_or_else(killed), so_far()))
         }
-        (State::Invalid, _) if told.iter().all(|one| one.outcome == Outcome::Invalid) => void(conclusion),
-        (State::Measured, _) => measured(record, conclusion),
-        (State::Decided | State::Open, _) if !leading.is_empty() => effects(plan, conclusion, &leading),
-        (State::Decided | State::Open | State::Invalid, _) => sentence(plan, conclusion, &told),
+        (RunState::Invalid, _) if told.iter().all(|one| one.outcome == Outcome::Invalid) => void(conclusion),
+        (RunState::Measured, _) => measured(record, conclusion),
+        (RunState::Decided | RunState::Open, _) if !leading.is_empty() => effects(plan, conclusion, &leading),
+        (RunState::Decided | RunState::Open | RunState::Invalid, _) => sentence(plan, conclusion, &told),
     };
     if clause.begins_with_name { clause.text } else { capitalised(&clause.text) }
 }
 
 /// Verdicts that were decided when the run was aborted.
-fn up_to_then(plan: &Plan, conclusion: &Conclusion, told: &[&Comparison]) -> String {
+fn up_to_then(plan: &Plan, conclusion: &Conclusion, told: &[&ComparisonResult]) -> String {
     let blocks = many(conclusion.blocks.into(), "block");
-    let answered: Vec<&Comparison> = told.iter().copied().filter(|one| one.outcome.is_decided()).collect();
+    let answered: Vec<&ComparisonResult> =
+        told.iter().copied().filter(|one| one.outcome.is_decided()).collect();
     let answer = || sentence(plan, conclusion, &answered).text;
     match (conclusion.blocks, answered.is_empty()) {
         (0, true) => "nothing had been measured".to_owned(),
@@ -134,30 +138,35 @@ fn up_to_then(plan: &Plan, conclusion: &Conclusion, told: &[&Comparison]) -> Str
 }
 
 /// All verdicts, or their counts by kind and the largest difference.
-fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&Comparison]) -> Clause {
-    let one = |one: &&Comparison| clause(plan, conclusion, one);
+fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&ComparisonResult]) -> HeadlineClause {
+    let one = |one: &&ComparisonResult| clause(plan, conclusion, one);
     if all.len() <= TOLD_MAX {
-        let clauses: Vec<Clause> = all.iter().map(one).collect();
+        let clauses: Vec<HeadlineClause> = all.iter().map(one).collect();
         let begins_with_name = clauses.first().is_some_and(|first| first.begins_with_name);
         let texts: Vec<String> = clauses.into_iter().map(|clause| clause.text).collect();
-        return Clause { text: texts.join("; "), begins_with_name };
+        return HeadlineClause { text: texts.join("; "), begins_with_name };
     }
     let kinds = model::grouped(all.iter().map(|one| (answer::word_of(one), ())));
     let kinds: Vec<String> = kinds.iter().map(|(word, ones)| format!("{} {word}", ones.len())).collect();
     let differs = all.iter().filter(|one| one.metric == plan.design.metric && one.outcome.differs());
-    let distance = |one: &Comparison| distance(one.estimate.as_ref());
+    let distance = |one: &ComparisonResult| distance(one.estimate.as_ref());
     let greatest = differs.max_by(|one, other| distance(one).total_cmp(&distance(other)));
     let greatest = greatest.map(|of| format!("; the greatest difference: {}", one(of).text));
-    Clause::words(format!("{} verdicts: {}{}", all.len(), kinds.join(", "), greatest.unwrap_or_default()))
+    HeadlineClause::words(format!(
+        "{} verdicts: {}{}",
+        all.len(),
+        kinds.join(", "),
+        greatest.unwrap_or_default()
+    ))
 }
 
 /// The average effect of each factor over the others, and which two interact.
-fn effects(plan: &Plan, conclusion: &Conclusion, leading: &[&Effect]) -> Clause {
+fn effects(plan: &Plan, conclusion: &Conclusion, leading: &[&Effect]) -> HeadlineClause {
     let clause = |effect: &&Effect| {
         let (value, interval) = change(effect.estimate.as_ref()?);
         let (label, judged) = (&effect.label, answer::judged_by(conclusion, effect));
         Some(match effect.outcome {
-            _ if effect.kind == Kind::Interaction => {
+            _ if effect.kind == EffectKind::Interaction => {
                 let names = effect.terms.iter().filter_map(|term| plan.factors.get(term.factor));
                 let names: Vec<&str> = names.map(|factor| factor.name.as_str()).collect();
                 format!("{} interact", names.join(" and "))
@@ -173,46 +182,46 @@ fn effects(plan: &Plan, conclusion: &Conclusion, leading: &[&Effect]) -> Clause 
     let more = told.len().saturating_sub(EFFECTS_TOLD_MAX);
     told.truncate(EFFECTS_TOLD_MAX);
     told.extend((more > 0).then(|| format!("and {more} more")));
-    Clause::name(told.join("; "))
+    HeadlineClause::name(told.join("; "))
 }
 
-fn void(conclusion: &Conclusion) -> Clause {
+fn void(conclusion: &Conclusion) -> HeadlineClause {
     let gravest = conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid);
     let gravest = gravest.map(|of| format!(": {} ({})", in_one_line(&of.evidence), of.check.number()));
-    Clause::words(format!("no conclusion may be drawn{}", gravest.unwrap_or_default()))
+    HeadlineClause::words(format!("no conclusion may be drawn{}", gravest.unwrap_or_default()))
 }
 
 /// Measured values if nothing is compared.
-fn measured(record: &Record, conclusion: &Conclusion) -> Clause {
+fn measured(record: &Record, conclusion: &Conclusion) -> HeadlineClause {
     let variants = &conclusion.variants;
     if let Some(told) = capacity::sentence(record, conclusion) {
-        return Clause::words(told);
+        return HeadlineClause::words(told);
     }
     if let Some(steps) = analysis::measurement(record).as_ref().and_then(steps) {
         return steps;
     }
     if conclusion.blocks == 0 {
-        return Clause::words("nothing was measured".to_owned());
+        return HeadlineClause::words("nothing was measured".to_owned());
     }
     if variants.len() > MEASURED_MAX {
         let number = count(variants.len() as u64);
-        return Clause::words(format!("{number} variants were measured, and nothing is compared"));
+        return HeadlineClause::words(format!("{number} variants were measured, and nothing is compared"));
     }
     let alone = variants.len() == 1;
-    let of_one = |variant: &Variant| {
+    let of_one = |variant: &VariantFigures| {
         let name = if alone { String::new() } else { format!("{}: ", variant.name) };
         format!("{name}{}", figures(variant))
     };
     let told: Vec<String> = variants.iter().map(of_one).collect();
-    Clause { text: format!("{}; nothing is compared", told.join("; ")), begins_with_name: !alone }
+    HeadlineClause { text: format!("{}; nothing is compared", told.join("; ")), begins_with_name: !alone }
 }
 
 /// Result of each step of a ladder of rates. `None` if only one was planned.
-fn steps(of: &Measurement<'_>) -> Option<Clause> {
+fn steps(of: &Measurement<'_>) -> Option<HeadlineClause> {
     if of.planned < 2 {
         return None;
     }
-    let step = |window: &Window<'_>| {
+    let step = |window: &MeasuredWindow<'_>| {
         let rate = window.throughput_per_s().map_or(NONE.to_owned(), rate);
         let response = window.slice.counts.open.as_ref().map(|open| &open.response);
         let p99 = response.filter(|times| times.resolves(0.99)).and_then(|times| times.quantile(0.99));
@@ -227,10 +236,10 @@ fn steps(of: &Measurement<'_>) -> Option<Clause> {
     told.extend((more > 0).then(|| format!("and {}", many(more as u64, "more step"))));
     let not_begun = of.planned.saturating_sub(of.windows.len());
     told.extend((not_begun > 0).then(|| format!("{not_begun} of {} steps did not begin", of.planned)));
-    Some(Clause::words(format!("{}; nothing is compared", told.join("; "))))
+    Some(HeadlineClause::words(format!("{}; nothing is compared", told.join("; "))))
 }
 
-fn figures(variant: &Variant) -> String {
+fn figures(variant: &VariantFigures) -> String {
     if let Some(without) = &variant.no_success {
         return without.answer.clone();
     }
@@ -246,58 +255,64 @@ fn figures(variant: &Variant) -> String {
 }
 
 /// One verdict: "production has a higher throughput than development: ×14.1 (×12.3 to ×16.3)".
-fn clause(plan: &Plan, conclusion: &Conclusion, of: &Comparison) -> Clause {
-    let Sides { candidate, baseline, context } = Sides::of(plan, of);
+fn clause(plan: &Plan, conclusion: &Conclusion, of: &ComparisonResult) -> HeadlineClause {
+    let HeadlineSides { candidate, baseline, context } = HeadlineSides::of(plan, of);
     let row = of.metric.row();
     let metric = answer::metric_of(of.metric, &plan.design);
     let (side, margin) = (format!("{context}{candidate}"), share(plan.design.margin));
     let seen = of.estimate.as_ref().map(change);
     match (of.outcome, &of.estimate, seen) {
-        (Outcome::Invalid, ..) => Clause::words(format!("no conclusion may be drawn about {}", of.label)),
+        (Outcome::Invalid, ..) => {
+            HeadlineClause::words(format!("no conclusion may be drawn about {}", of.label))
+        }
         (Outcome::NoSuccess, ..) => {
             let lost = of.no_success.as_deref().unwrap_or_default();
-            Clause::name(format!("{lost}, so there is nothing to compare"))
+            HeadlineClause::name(format!("{lost}, so there is nothing to compare"))
         }
         (Outcome::Inconclusive, _, Some((value, interval))) => {
             let than = format!("{} or {} {metric} than {baseline}", row.more, row.less);
-            Clause::words(format!("inconclusive: {side} may have a {than} ({value}, {interval})"))
+            HeadlineClause::words(format!("inconclusive: {side} may have a {than} ({value}, {interval})"))
         }
-        (Outcome::Equivalent, _, Some((_, interval))) => Clause::name(format!(
+        (Outcome::Equivalent, _, Some((_, interval))) => HeadlineClause::name(format!(
             "{side} and {baseline} have the same {metric}, within {margin} ({interval})"
         )),
         (Outcome::Better | Outcome::Worse, Some(estimate), Some((value, interval))) => {
             let word = if estimate.ratio > 1.0 { row.more } else { row.less };
             let word = if of.is_slight { format!("slightly {word}") } else { word.to_owned() };
-            Clause::name(format!("{side} has a {word} {metric} than {baseline}: {value} ({interval})"))
+            HeadlineClause::name(format!(
+                "{side} has a {word} {metric} than {baseline}: {value} ({interval})"
+            ))
         }
         (Outcome::Equivalent, None, None) if of.without_spread.is_some() => {
             let seen = answer::detail(of, conclusion, &plan.design);
-            Clause::name(format!("{side} and {baseline} have the same {metric}, within {margin}: {seen}"))
+            HeadlineClause::name(format!(
+                "{side} and {baseline} have the same {metric}, within {margin}: {seen}"
+            ))
         }
         // Decided by a bound alone, or by blocks with identical values.
         (Outcome::Better | Outcome::Worse, _, _) => {
             let is_more = of.at_least.is_some() || of.without_spread.is_some_and(|ratio| ratio > 1.0);
             let word = if is_more { row.more } else { row.less };
             let bound = answer::detail(of, conclusion, &plan.design);
-            Clause::name(format!("{side} has a {word} {metric} than {baseline}: {bound}"))
+            HeadlineClause::name(format!("{side} has a {word} {metric} than {baseline}: {bound}"))
         }
         (Outcome::Inconclusive | Outcome::Equivalent, _, _) => {
             let why = answer::detail(of, conclusion, &plan.design);
-            Clause::words(format!("inconclusive: {}: {why}", of.label))
+            HeadlineClause::words(format!("inconclusive: {}: {why}", of.label))
         }
     }
 }
 
 /// The two sides of a comparison, and their common context, such as `json: `.
-pub(super) struct Sides {
+pub(super) struct HeadlineSides {
     pub candidate: String,
     pub baseline: String,
     pub context: String,
 }
 
-impl Sides {
+impl HeadlineSides {
     /// Names the sides by the levels in which they differ, or by the variants' names if they differ in none.
-    pub fn of(plan: &Plan, asked: &Comparison) -> Sides {
+    pub fn of(plan: &Plan, asked: &ComparisonResult) -> HeadlineSides {
         let variant = |index: usize| plan.variants.get(index);
         let level = |index: usize, factor: &Factor| variant(index)?.levels.get(&factor.name).cloned();
         let (differ, alike): (Vec<&Factor>, Vec<&Factor>) = plan
@@ -312,7 +327,7 @@ impl Sides {
         let called = |index: usize| if differ.is_empty() { name(index) } else { joined(index, &differ) };
         let common = if differ.is_empty() { String::new() } else { joined(asked.candidate, &alike) };
         let context = if common.is_empty() { common } else { format!("{common}: ") };
-        Sides { candidate: called(asked.candidate), baseline: called(asked.baseline), context }
+        HeadlineSides { candidate: called(asked.candidate), baseline: called(asked.baseline), context }
     }
 }
 

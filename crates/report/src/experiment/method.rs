@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use analysis::{AaCheck, Conclusion, DroppedBlock};
-use plan::{Load, Pacing, Process, Request};
-use record::{Deployed, EndReason, Environment, PodSeen, Prepared, Record, Trial};
+use plan::{ArrivalProcess, Load, Pacing, Request};
+use record::{DeployedSeen, EndReason, MachineFingerprint, PodSeen, Prepared, Record, Trial};
 use stats::Way;
 
 use model::quantity::{bytes, change, decimal, many, rate, share, span};
 
-use model::document::Line;
+use model::document::NamedText;
 
 /// Each line has a name and a text.
-pub(crate) fn method(record: &Record, conclusion: &Conclusion) -> Vec<Line> {
+pub(crate) fn method(record: &Record, conclusion: &Conclusion) -> Vec<NamedText> {
     let lines = [
         ("blocks", Some(blocks_line(record, conclusion))),
         ("compared", against_line(record)),
@@ -25,7 +25,7 @@ pub(crate) fn method(record: &Record, conclusion: &Conclusion) -> Vec<Line> {
         ("generators", generators_line(record)),
         ("data", data_line(record)),
     ];
-    lines.into_iter().filter_map(|(name, text)| Some(Line::new(name, text?))).collect()
+    lines.into_iter().filter_map(|(name, text)| Some(NamedText::new(name, text?))).collect()
 }
 
 /// The commit with which the working tree was compared, and its qualifications.
@@ -44,17 +44,17 @@ fn against_line(record: &Record) -> Option<String> {
 }
 
 /// On which machine, and where it is kept.
-pub(super) fn place(record: &Record) -> Vec<Line> {
+pub(super) fn place(record: &Record) -> Vec<NamedText> {
     let environment = &record.header.environment;
-    let machine = [Line::new("machine", machine_line(environment))];
-    let deployed = record.deployed().into_iter().map(|one| Line::new("service", deployed_line(one)));
-    let kept = [Line::new("record", record.directory.display().to_string())];
+    let machine = [NamedText::new("machine", machine_line(environment))];
+    let deployed = record.deployed().into_iter().map(|one| NamedText::new("service", deployed_line(one)));
+    let kept = [NamedText::new("record", record.directory.display().to_string())];
     machine.into_iter().chain(deployed).chain(kept).collect()
 }
 
 /// A running service in its state at the start: `kubernetes://prod/shop at 10.84.0.7:80: 2 pods ready on n1,
 /// n2, of shop@sha256:12`.
-fn deployed_line(deployed: &Deployed) -> String {
+fn deployed_line(deployed: &DeployedSeen) -> String {
     if deployed.pods.is_empty() {
         let all: Vec<String> = deployed.addresses.iter().map(ToString::to_string).collect();
         let of = if all.len() > 1 { format!(", one of {}", all.join(", ")) } else { String::new() };
@@ -67,7 +67,7 @@ fn deployed_line(deployed: &Deployed) -> String {
     };
     let nodes = listed(" on", ready.iter().filter_map(|pod| pod.node.as_deref()).collect());
     let images = listed(", of", ready.iter().flat_map(|pod| &pod.images).map(String::as_str).collect());
-    let (Deployed { place, address, .. }, pods) = (deployed, many(ready.len() as u64, "pod"));
+    let (DeployedSeen { place, address, .. }, pods) = (deployed, many(ready.len() as u64, "pod"));
     format!("{place} at {address}, which ran already: {pods} ready{nodes}{images}")
 }
 
@@ -195,7 +195,7 @@ fn trial_line(record: &Record) -> Option<String> {
 }
 
 /// A machine's processors.
-pub(crate) fn processor(environment: &Environment) -> String {
+pub(crate) fn processor(environment: &MachineFingerprint) -> String {
     let model = environment.cpu_model.as_deref().unwrap_or("unknown processor");
     match environment.cpus {
         0 => model.to_owned(),
@@ -203,7 +203,7 @@ pub(crate) fn processor(environment: &Environment) -> String {
     }
 }
 
-pub(crate) fn machine_line(environment: &Environment) -> String {
+pub(crate) fn machine_line(environment: &MachineFingerprint) -> String {
     let kernel = environment.kernel.as_ref().map(|kernel| format!("Linux {kernel}"));
     let runtimes = environment.runtimes.iter().map(|(name, version)| format!("{name} {version}"));
     [processor(environment)].into_iter().chain(kernel).chain(runtimes).collect::<Vec<_>>().join(", ")
@@ -292,8 +292,8 @@ fn load_line(record: &Record) -> Option<String> {
     let measure = plan.measure.as_ref();
     if record.is_open_loop() {
         line += match measure.map_or(plan.design.arrivals, |measure| measure.arrivals) {
-            Process::Poisson => ", Poisson arrivals",
-            Process::Constant => ", constant arrivals",
+            ArrivalProcess::Poisson => ", Poisson arrivals",
+            ArrivalProcess::Constant => ", constant arrivals",
         };
     }
     let (sent, timeout) = (sent(load), span(load.timeout.as_secs_f64()));

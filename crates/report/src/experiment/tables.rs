@@ -1,15 +1,17 @@
 //! The tables: results of each variant, effects of each factor, and a breakdown of variants and load. For
 //! spreadsheets also figures block by block, from which the conclusion was drawn.
 
-use analysis::{Conclusion, Effect, Endpoint, GeneratorShare, Kind, Outcome, ServiceCost, Variant};
-use model::document::{Cell, Fit, Row, Table, Tone};
+use analysis::{
+    Conclusion, Effect, EffectKind, EndpointFigures, GeneratorShare, Outcome, ServiceCost, VariantFigures,
+};
+use model::document::{Cell, ColumnFit, Table, TableRow, Tone};
 use model::quantity::{Quantity, Unit, change, count, decimal, many, share, share_below};
 use model::{Finding, RequestOutcome};
 use plan::{Factor, Metric, Pacing};
 use record::{Block, Record};
 
 use super::answer::{VOID, effect_word, judged_by};
-use crate::csv::{self, Figures, unit_name};
+use crate::csv::{self, CsvRows, unit_name};
 
 /// From this number of requests, no failure is informative: with 95 % confidence fewer than 0.13 % fail.
 const REQUESTS_TELLING: u64 = 3_000;
@@ -34,7 +36,7 @@ pub(crate) fn variants(record: &Record, conclusion: &Conclusion) -> Table {
     let sizes = conclusion.variants.iter().filter_map(|of| Some(of.body_bytes_per_response? as u64));
     let several_sizes = model::distinct(sizes).len() > 1;
     let heading = |metric: Metric| metric.row().heading;
-    type Figure = (bool, &'static str, fn(&Variant) -> Cell);
+    type Figure = (bool, &'static str, fn(&VariantFigures) -> Cell);
     let others: [Figure; 6] = [
         (!open, heading(Metric::Throughput), |of| Cell::figure(of.throughput_per_s.map(Quantity::per_s))),
         (true, heading(Metric::CpuPerRequest), |of| Cell::figure(of.cpu_us_per_request.map(Quantity::us))),
@@ -45,7 +47,7 @@ pub(crate) fn variants(record: &Record, conclusion: &Conclusion) -> Table {
     ];
     let others = || others.iter().filter(|(shown, ..)| *shown);
     let headings = quantiles.iter().map(|of| heading(*of)).chain(others().map(|(_, heading, _)| *heading));
-    let mut table = Table::of_figures("", [("variant", Fit::Whole)], headings);
+    let mut table = Table::of_figures("", [("variant", ColumnFit::Whole)], headings);
     for (index, variant) in conclusion.variants.iter().enumerate() {
         let name = name(conclusion, index, variant) + &blocks_of(record, index);
         let name = Cell::text(name);
@@ -65,7 +67,7 @@ fn blocks_of(record: &Record, variant: usize) -> String {
     if own < all { format!(" ({})", many(own as u64, "block")) } else { String::new() }
 }
 
-fn name(conclusion: &Conclusion, index: usize, variant: &Variant) -> String {
+fn name(conclusion: &Conclusion, index: usize, variant: &VariantFigures) -> String {
     let mark = match variant.no_success {
         Some(_) => " (no success)",
         None if conclusion.voids(index) => " (invalid)",
@@ -74,7 +76,7 @@ fn name(conclusion: &Conclusion, index: usize, variant: &Variant) -> String {
     format!("{}{mark}", variant.name)
 }
 
-fn response_time(variant: &Variant, metric: Metric) -> Cell {
+fn response_time(variant: &VariantFigures, metric: Metric) -> Cell {
     match variant.response_time.iter().find(|found| found.metric == metric) {
         Some(found) if found.at_least => Cell::AtLeast(Quantity::us(found.us)),
         Some(found) => Cell::Figure(Quantity::us(found.us)),
@@ -87,7 +89,7 @@ fn peak(bytes: Option<u64>) -> Cell {
 }
 
 /// The count of failures. If it proves little, also the possible share.
-fn failed(variant: &Variant) -> String {
+fn failed(variant: &VariantFigures) -> String {
     let seen = format!("{} of {}", count(variant.failed), count(variant.requests));
     let little = variant.failed > 0 || variant.requests < REQUESTS_TELLING;
     match variant.failed_interval.as_ref().filter(|_| little && variant.no_success.is_none()) {
@@ -100,7 +102,7 @@ fn failed(variant: &Variant) -> String {
 /// factors.
 pub(crate) fn effects(conclusion: &Conclusion) -> Option<Table> {
     let (shown, note) = shown_effects(conclusion);
-    use Fit::{Figure, Whole, Wrapped};
+    use ColumnFit::{Figure, Whole, Wrapped};
     let columns = [("effect", Whole), ("change", Figure), ("95 % interval", Figure), ("factor", Wrapped)];
     let mut table = Table::new(effects_heading(conclusion)?, columns);
     for effect in shown {
@@ -113,7 +115,7 @@ pub(crate) fn effects(conclusion: &Conclusion) -> Option<Table> {
             Cell::text(&effect.label),
         ]);
     }
-    table.rows.extend(note.map(|note| Row::Note(Tone::Faint, note)));
+    table.rows.extend(note.map(|note| TableRow::Note(Tone::Faint, note)));
     Some(table)
 }
 
@@ -144,7 +146,7 @@ pub(crate) fn shown_effects(conclusion: &Conclusion) -> (Vec<&Effect>, Option<St
         return (Vec::new(), Some(reason.to_owned()));
     }
     let counted = |effect: &&Effect| {
-        let inconclusive = effect.kind == Kind::Interaction && effect.outcome == Outcome::Inconclusive;
+        let inconclusive = effect.kind == EffectKind::Interaction && effect.outcome == Outcome::Inconclusive;
         all.len() > EFFECTS_MAX && inconclusive
     };
     let (hidden, shown): (Vec<&Effect>, Vec<&Effect>) = all.iter().partition(counted);
@@ -165,7 +167,7 @@ pub(crate) fn shown_effects(conclusion: &Conclusion) -> (Vec<&Effect>, Option<St
 pub(crate) fn parts(conclusion: &Conclusion) -> Vec<Table> {
     let variants = &conclusion.variants;
     // A single process is already covered by the table of variants.
-    let several = |variant: &Variant| {
+    let several = |variant: &VariantFigures| {
         variant.services.len() > 1 || variant.services.iter().any(|service| service.processes > 1)
     };
     let mut parts = Vec::new();
@@ -176,7 +178,7 @@ pub(crate) fn parts(conclusion: &Conclusion) -> Vec<Table> {
 }
 
 /// Adds rows of a variant, whose name is only in the first row.
-fn rows(table: &mut Table, variant: &Variant, rows: impl Iterator<Item = Vec<Cell>>) {
+fn rows(table: &mut Table, variant: &VariantFigures, rows: impl Iterator<Item = Vec<Cell>>) {
     for (index, cells) in rows.enumerate() {
         let name = if index == 0 { variant.name.clone() } else { String::new() };
         table.push([vec![Cell::Text(name)], cells].concat());
@@ -184,10 +186,10 @@ fn rows(table: &mut Table, variant: &Variant, rows: impl Iterator<Item = Vec<Cel
 }
 
 fn named<const N: usize>(heading: &str, names: [&str; 2], figures: [&str; N]) -> Table {
-    Table::of_figures(heading, names.map(|name| (name, Fit::Whole)), figures)
+    Table::of_figures(heading, names.map(|name| (name, ColumnFit::Whole)), figures)
 }
 
-fn services(variants: &[Variant]) -> Table {
+fn services(variants: &[VariantFigures]) -> Table {
     let figures = ["CPU/request", "share", "peak memory", "processes serving"];
     let mut table = named("Cost by service", ["variant", "service"], figures);
     let cells = |cost: &ServiceCost| {
@@ -211,9 +213,9 @@ fn serving(cost: &ServiceCost) -> String {
     format!("{serving} of {}{}", cost.processes, asked.unwrap_or_default())
 }
 
-fn endpoints(variants: &[Variant]) -> Table {
+fn endpoints(variants: &[VariantFigures]) -> Table {
     let mut table = named("By request", ["variant", "request"], ["sent", "successful", "failed"]);
-    let cells = |endpoint: &Endpoint| {
+    let cells = |endpoint: &EndpointFigures| {
         let part = endpoint.failed as f64 / endpoint.sent.max(1) as f64;
         let part = if endpoint.failed > 0 { format!(" ({})", share(part)) } else { String::new() };
         vec![
@@ -262,7 +264,7 @@ pub(crate) const INVALID: &str = "invalid";
 
 /// One row for each variant, block and metric. For capacities one row for each point of the curve and figure,
 /// without a block.
-pub(super) fn figures(record: &Record, conclusion: &Conclusion) -> Figures {
+pub(super) fn figures(record: &Record, conclusion: &Conclusion) -> CsvRows {
     let plan = &record.header.plan;
     let is_capacity = !conclusion.capacities.is_empty();
     let factors: Vec<String> =

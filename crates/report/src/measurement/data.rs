@@ -1,18 +1,18 @@
 //! A measurement as JSON: all measured values, with units in the names. A single slice has its values at the
 //! top level, several are in `steps`. Names are an interface: they are added, never changed.
 
-use analysis::measurement::{Bend, Kept};
-use analysis::{Finding, Measurement, Window};
-use model::{Ask, AskedOpen, EndpointCounts, Level, Protocol, Until};
+use analysis::measurement::{Bend, RateKept};
+use analysis::{Finding, MeasuredWindow, Measurement};
+use model::{Ask, AskedOpen, EndpointCounts, Protocol, RateLevel, Until};
 use serde_json::{Map, Value, json};
 use stats::Latencies;
 
-use super::{Loaded, QUANTILES, shown};
-use crate::csv::{self, Figures};
+use super::{LoadedRecord, QUANTILES, shown};
+use crate::csv::{self, CsvRows};
 use crate::experiment::INVALID;
 
 /// The document of a measurement.
-pub(crate) fn data(of: &Loaded<'_>) -> Value {
+pub(crate) fn data(of: &LoadedRecord<'_>) -> Value {
     let measured = &of.of;
     let warmup = of.measured.record.header.plan.measure.as_ref().and_then(plan::Measure::capacity);
     let capacity = measured.capacity.as_ref().map(|window| {
@@ -56,7 +56,7 @@ fn caveats<'a>(findings: impl Iterator<Item = &'a Finding>, notes: Vec<String>) 
     told.chain(notes).collect()
 }
 
-fn body(of: &Loaded<'_>, window: &Window<'_>) -> Map<String, Value> {
+fn body(of: &LoadedRecord<'_>, window: &MeasuredWindow<'_>) -> Map<String, Value> {
     let counts = &window.slice.counts;
     let (asked_s, asked_requests) = match window.asked.until {
         Until::Elapsed(length) => (Some(length.as_secs_f64()), None),
@@ -123,7 +123,7 @@ fn body(of: &Loaded<'_>, window: &Window<'_>) -> Map<String, Value> {
 }
 
 /// How the service was reached, and the protocol.
-fn setup(of: &Loaded<'_>) -> Map<String, Value> {
+fn setup(of: &LoadedRecord<'_>) -> Map<String, Value> {
     let (record, load) = (of.measured.record, &of.variant.load);
     let only = load.requests.first().filter(|_| !load.is_mix());
     let trial = record.blocks.iter().flat_map(|block| &block.trials).next_back();
@@ -153,18 +153,18 @@ fn setup(of: &Loaded<'_>) -> Map<String, Value> {
 }
 
 /// The target. For a started service its name and path.
-fn url(of: &Loaded<'_>, path: Option<&str>) -> Option<String> {
+fn url(of: &LoadedRecord<'_>, path: Option<&str>) -> Option<String> {
     let entry = of.variant.entry_service()?;
     let origin = entry.url().map_or_else(|| entry.name.clone(), plan::Url::origin);
     Some(origin + path.unwrap_or_default())
 }
 
-fn open(window: &Window<'_>) -> Option<Value> {
+fn open(window: &MeasuredWindow<'_>) -> Option<Value> {
     let (asked, open) = (window.asked.open?, window.slice.counts.open.as_ref()?);
     Some(json!({
         "rate_per_s": asked.rate.constant_per_s(),
         "share_of_capacity": asked.ask.share(),
-        "verdict": window.kept().map(Kept::name),
+        "verdict": window.kept().map(RateKept::name),
         "ramp": ramp(window, asked),
         "arrivals": asked.process.name(),
         "seed": asked.seed,
@@ -178,10 +178,10 @@ fn open(window: &Window<'_>) -> Option<Value> {
     }))
 }
 
-fn ramp(window: &Window<'_>, asked: AskedOpen) -> Option<Value> {
+fn ramp(window: &MeasuredWindow<'_>, asked: AskedOpen) -> Option<Value> {
     let (from_per_s, to_per_s, over) = asked.rate.ramp()?;
     let (from, to) = match asked.ask {
-        Ask::Ramp(from, to) => (Level::share(from), Level::share(to)),
+        Ask::Ramp(from, to) => (RateLevel::share(from), RateLevel::share(to)),
         Ask::At(_) => (None, None),
     };
     let (kept_up_to_per_s, bent) = match window.bend() {
@@ -191,7 +191,7 @@ fn ramp(window: &Window<'_>, asked: AskedOpen) -> Option<Value> {
         Some(Bend::AtLowest(_)) => (None, Some(true)),
         Some(Bend::Uneven { .. }) | None => (None, None),
     };
-    let stretch = |of: &analysis::measurement::Stretch| {
+    let stretch = |of: &analysis::measurement::WindowPart| {
         json!({
             "from_s": of.from_s,
             "to_s": of.to_s,
@@ -212,7 +212,7 @@ fn ramp(window: &Window<'_>, asked: AskedOpen) -> Option<Value> {
     }))
 }
 
-fn endpoint(window: &Window<'_>, of: &EndpointCounts) -> Value {
+fn endpoint(window: &MeasuredWindow<'_>, of: &EndpointCounts) -> Value {
     let outcomes = of.outcomes.iter().map(|ended| {
         json!({
             "status": ended.status,
@@ -251,7 +251,7 @@ fn times(latencies: &Latencies) -> Value {
 }
 
 /// Each thread of the client over window and drain.
-fn threads(window: &Window<'_>) -> Vec<Value> {
+fn threads(window: &MeasuredWindow<'_>) -> Vec<Value> {
     let used = &window.slice.counts.generator;
     let times = used.cpu_ns.iter().zip(&used.wall_ns).enumerate();
     let thread = |(index, (cpu, wall)): (usize, (&u64, &u64))| {
@@ -269,7 +269,7 @@ fn in_seconds(ns: u64) -> f64 {
 }
 
 /// One row for each slice and figure.
-pub(super) fn figures(measured: &Measurement<'_>) -> Figures {
+pub(super) fn figures(measured: &Measurement<'_>) -> CsvRows {
     let mut rows = vec![["slice", "metric", "unit", "value", INVALID].map(str::to_owned).to_vec()];
     for window in measured.capacity.iter().chain(&measured.windows) {
         let counts = &window.slice.counts;

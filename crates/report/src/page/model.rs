@@ -9,8 +9,8 @@ pub use analysis::{Assumption, DroppedBlock, Finding, Grade, Outcome, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use crate::experiment::State;
-use ::model::document::Fit;
+pub use crate::experiment::RunState;
+use ::model::document::ColumnFit;
 
 /// Version of this format. The script of a page only reads its own version, because both are in the same
 /// file.
@@ -32,9 +32,9 @@ pub struct PageData {
     /// The answer in one sentence, for readers of nothing else.
     pub answer: String,
     /// State of the run, for the colour of that sentence.
-    pub state: State,
+    pub state: RunState,
     /// Each comparison, once for each metric that gets a verdict.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<PageVerdict>,
     /// The margin below which a difference does not matter, as a share: 0.03.
     pub margin: f64,
     /// Main effects and interactions. `None` without two factors.
@@ -47,11 +47,11 @@ pub struct PageData {
     /// number.
     pub explanations: BTreeMap<&'static str, Vec<String>>,
     /// The variants in the order of the plan. Their index determines their colour and mark.
-    pub variants: Vec<Variant>,
+    pub variants: Vec<PageVariant>,
     /// Figures of the variants, one row each, in their order.
-    pub figures: Table,
+    pub figures: PageTable,
     /// Breakdown of variants: by service, by request.
-    pub parts: Vec<Table>,
+    pub parts: Vec<PageTable>,
     /// Each metric block by block.
     pub series: Vec<BlockSeries>,
     /// Distributions of the times, including requests that were given up.
@@ -93,12 +93,12 @@ pub struct CapacityPicture {
     /// The picture for a dark page.
     pub dark: String,
     /// Its figures, a table for each variant.
-    pub tables: Vec<Table>,
+    pub tables: Vec<PageTable>,
 }
 
 /// A verdict about one metric of one comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Verdict {
+pub struct PageVerdict {
     /// Reads as "candidate vs baseline".
     pub comparison: String,
     /// Index of the baseline among the variants.
@@ -171,7 +171,7 @@ pub struct EffectLine {
 
 /// A variant.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Variant {
+pub struct PageVariant {
     /// Its name.
     pub name: String,
     /// Whether a finding voids it.
@@ -184,7 +184,7 @@ pub struct Variant {
 
 /// A table, ready to show.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Table {
+pub struct PageTable {
     /// Heading of the table.
     pub heading: String,
     /// Headings of the columns.
@@ -210,10 +210,10 @@ pub struct BlockSeries {
     pub values: Vec<Vec<Option<f64>>>,
 }
 
-impl From<&::model::document::Table> for Table {
-    fn from(table: &::model::document::Table) -> Table {
-        let is_name = |column: &&::model::document::Column| column.fit != Fit::Figure;
-        Table {
+impl From<&::model::document::Table> for PageTable {
+    fn from(table: &::model::document::Table) -> PageTable {
+        let is_name = |column: &&::model::document::Column| column.fit != ColumnFit::Figure;
+        PageTable {
             heading: table.heading.clone(),
             columns: table.columns.iter().map(|column| column.heading.clone()).collect(),
             names: table.columns.iter().take_while(is_name).count(),
@@ -309,7 +309,7 @@ pub struct ErrorRow {
     pub requests: u64,
     /// The error and its count.
     #[serde(flatten)]
-    pub failure: analysis::Failure,
+    pub failure: analysis::FailureCount,
 }
 
 /// Why one variant costs more than the other.
@@ -318,7 +318,7 @@ pub struct WhySection {
     /// One for each comparison: heading, and paragraphs.
     pub reasons: Vec<(String, Vec<String>)>,
     /// Tables of kinds, packages, functions.
-    pub tables: Vec<Table>,
+    pub tables: Vec<PageTable>,
     /// How it was captured.
     pub method: Vec<(String, String)>,
     /// Doubts: the observation, and what to do.

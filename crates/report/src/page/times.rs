@@ -4,7 +4,7 @@
 //! This module does not show a quantile with fewer than ten requests beyond it, does not hide that requests
 //! were given up, and does not choose a trial by its result. It takes the trial of the block in the middle.
 
-use analysis::{Measurement, Window};
+use analysis::{MeasuredWindow, Measurement};
 use record::{Block, Record, Slice, Trial};
 use stats::{Latencies, Quantile};
 
@@ -44,7 +44,7 @@ pub(super) fn curves(record: &Record) -> Vec<LatencyCurves> {
 
 /// Times of each step, because they differ between rates.
 fn of_steps(measured: &Measurement<'_>) -> Vec<LatencyCurves> {
-    let step = |window: &Window<'_>| {
+    let step = |window: &MeasuredWindow<'_>| {
         let at = if measured.planned > 1 { format!(" at {}", window.name) } else { String::new() };
         let counts = &window.slice.counts;
         let of = |kind: &str, note: Option<&str>, times: &Latencies| LatencyCurves {
@@ -143,7 +143,7 @@ pub(super) fn time_lines(record: &Record, left_out: &mut Vec<String>) -> Vec<Tim
         let points = points(trial, record.is_open_loop());
         let kept = evenly(points.len(), points_max);
         thinned |= kept.len() < points.len();
-        let points: Vec<Point> = stretches(&points, &kept).collect();
+        let points: Vec<TimesPoint> = stretches(&points, &kept).collect();
         let loop_delay_us = explain::loop_delay_us(record, variant);
         lines.push(TimeLine { loop_delay_us, ..line(trial, block.number, &points) });
     }
@@ -155,7 +155,7 @@ pub(super) fn time_lines(record: &Record, left_out: &mut Vec<String>) -> Vec<Tim
 
 /// Values of a stretch of a trial.
 #[derive(Clone, Copy)]
-struct Point {
+struct TimesPoint {
     at_s: f64,
     lasts_s: f64,
     is_warm_up: bool,
@@ -168,17 +168,17 @@ struct Point {
 }
 
 /// Merges each kept point with the following ones that are left out, so that no failure is lost.
-fn stretches<'a>(points: &'a [Point], kept: &'a [usize]) -> impl Iterator<Item = Point> + 'a {
+fn stretches<'a>(points: &'a [TimesPoint], kept: &'a [usize]) -> impl Iterator<Item = TimesPoint> + 'a {
     let ends = kept.iter().skip(1).copied().chain([points.len()]);
     kept.iter().zip(ends).map(|(from, to)| {
         let [first, .., last] = &points[*from..to] else { return points[*from] };
         let failed = points[*from..to].iter().map(|point| point.failed).sum();
-        Point { lasts_s: last.at_s + last.lasts_s - first.at_s, failed, ..*first }
+        TimesPoint { lasts_s: last.at_s + last.lasts_s - first.at_s, failed, ..*first }
     })
 }
 
-fn line(trial: &Trial, block: u32, points: &[Point]) -> TimeLine {
-    fn each<T>(points: &[Point], of: impl Fn(&Point) -> T) -> Vec<T> {
+fn line(trial: &Trial, block: u32, points: &[TimesPoint]) -> TimeLine {
+    fn each<T>(points: &[TimesPoint], of: impl Fn(&TimesPoint) -> T) -> Vec<T> {
         points.iter().map(of).collect()
     }
     let quantile = |at: usize| each(points, |point| point.quantiles_us[at].map(rounded));
@@ -205,7 +205,7 @@ fn to_millis(seconds: f64) -> f64 {
     (seconds * 1e3).round() / 1e3
 }
 
-fn points(trial: &Trial, is_open_loop: bool) -> Vec<Point> {
+fn points(trial: &Trial, is_open_loop: bool) -> Vec<TimesPoint> {
     let slices = trial.slices.iter().zip(places(&trial.slices));
     slices.flat_map(|(slice, place)| points_of(slice, place, is_open_loop)).collect()
 }
@@ -236,8 +236,8 @@ fn places(slices: &[Slice]) -> Vec<(f64, f64)> {
 }
 
 /// A slice as one point, or as several if its rate is known for tenths of a second.
-fn points_of(slice: &Slice, (at_s, lasts_s): (f64, f64), is_open_loop: bool) -> Vec<Point> {
-    let whole = Point {
+fn points_of(slice: &Slice, (at_s, lasts_s): (f64, f64), is_open_loop: bool) -> Vec<TimesPoint> {
+    let whole = TimesPoint {
         at_s,
         lasts_s,
         is_warm_up: slice.kind.prepares(),
@@ -259,7 +259,7 @@ fn points_of(slice: &Slice, (at_s, lasts_s): (f64, f64), is_open_loop: bool) -> 
         // The last tenth may be incomplete.
         let length_s = (counts.len() as f64 * PART_S).min(window_s - begin_s);
         let ok: u64 = counts.iter().map(|count| u64::from(*count)).sum();
-        (length_s > 1e-3).then(|| Point {
+        (length_s > 1e-3).then(|| TimesPoint {
             at_s: at_s + begin_s,
             lasts_s: length_s,
             rate_per_s: Some(ok as f64 / length_s),
@@ -347,7 +347,7 @@ mod tests {
         let mut trial = trial();
         trial.slices.truncate(2);
         let points = points(&trial, false);
-        let warm_up: Vec<&Point> = points.iter().filter(|point| point.is_warm_up).collect();
+        let warm_up: Vec<&TimesPoint> = points.iter().filter(|point| point.is_warm_up).collect();
         assert!((2..=SLICE_POINTS_MAX).contains(&warm_up.len()), "{}", warm_up.len());
         let counted: f64 = warm_up.iter().filter_map(|point| Some(point.rate_per_s? * point.lasts_s)).sum();
         let known: u32 = trial.slices[0].counts.successful_per_100_ms.iter().sum();
@@ -371,8 +371,8 @@ mod tests {
         trial.slices[1].counts.status = [(500, trial.slices[1].counts.responses)].into();
         trial.slices[1].counts.successful = 0;
         let points = points(&trial, false);
-        let kept: Vec<Point> = stretches(&points, &[0, points.len() - 1]).collect();
-        let failed = |points: &[Point]| points.iter().map(|point| point.failed).sum::<u64>();
+        let kept: Vec<TimesPoint> = stretches(&points, &[0, points.len() - 1]).collect();
+        let failed = |points: &[TimesPoint]| points.iter().map(|point| point.failed).sum::<u64>();
         assert!(
             failed(&kept) > 0 && failed(&kept) == failed(&points),
             "{} and {}",

@@ -20,31 +20,31 @@ pub(super) struct Drawing {
     pub title: String,
     pub description: String,
     /// In drawing order.
-    pub shapes: Vec<Shape>,
+    pub shapes: Vec<PlotShape>,
 }
 
 /// A shape. y grows downwards.
 #[derive(Debug)]
-pub(super) enum Shape {
+pub(super) enum PlotShape {
     Circle((f64, f64), f64, Colour),
     Polygon(Vec<(f64, f64)>, Colour),
-    Text(Text),
+    Text(PlotText),
 }
 
 /// A line of text.
 #[derive(Debug)]
-pub(super) struct Text {
+pub(super) struct PlotText {
     /// Position of its start, middle or end, as `hold` determines, on the baseline.
     pub at: (f64, f64),
     pub size: f64,
-    pub hold: Hold,
+    pub hold: TextAnchor,
     pub fill: Colour,
     pub text: String,
 }
 
 /// Anchor of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hold {
+pub(super) enum TextAnchor {
     Begin,
     Middle,
     End,
@@ -120,21 +120,21 @@ pub(super) fn svg(drawing: &Drawing, ground: Ground) -> String {
     out + "</svg>\n"
 }
 
-fn element(shape: &Shape, ground: Ground) -> String {
+fn element(shape: &PlotShape, ground: Ground) -> String {
     match shape {
-        Shape::Circle((x, y), radius, fill) => {
+        PlotShape::Circle((x, y), radius, fill) => {
             let (x, y, fill) = (short(*x), short(*y), hex(*fill, ground));
             format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{fill}\"/>")
         }
-        Shape::Polygon(points, fill) => {
+        PlotShape::Polygon(points, fill) => {
             let points: Vec<_> = points.iter().map(|(x, y)| format!("{},{}", short(*x), short(*y))).collect();
             format!("<polygon points=\"{}\" fill=\"{}\"/>", points.join(" "), hex(*fill, ground))
         }
-        Shape::Text(Text { at, size, hold, fill, text }) => {
+        PlotShape::Text(PlotText { at, size, hold, fill, text }) => {
             let hold = match hold {
-                Hold::Begin => "",
-                Hold::Middle => " text-anchor=\"middle\"",
-                Hold::End => " text-anchor=\"end\"",
+                TextAnchor::Begin => "",
+                TextAnchor::Middle => " text-anchor=\"middle\"",
+                TextAnchor::End => " text-anchor=\"end\"",
             };
             let (x, y, fill, text) = (short(at.0), short(at.1), hex(*fill, ground), markup(text));
             format!(

@@ -1,7 +1,7 @@
 //! Comparison of two records as text: figures if they may be shown, and the reasons otherwise.
 
 use analysis::across;
-use proofload_report::Compared;
+use proofload_report::ComparedRecords;
 use record::Record;
 
 use crate::records::{kept, slices};
@@ -15,7 +15,7 @@ fn runs(times: u64) -> (Record, Record) {
 }
 
 fn text(before: &Record, after: &Record) -> String {
-    let compared = Compared { before, after, across: &across(before, after, &[]) };
+    let compared = ComparedRecords { before, after, across: &across(before, after, &[]) };
     crate::plain(&compared, 100)
 }
 

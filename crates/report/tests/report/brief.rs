@@ -2,7 +2,7 @@
 
 use analysis::conclude;
 use plan::{Comparison, Metric};
-use proofload_report::{Measured, Report};
+use proofload_report::{MeasuredRecord, Report};
 use record::{EndReason, Record};
 
 use crate::records::{
@@ -11,7 +11,7 @@ use crate::records::{
 
 fn brief(record: &Record, width: usize) -> String {
     let conclusion = conclude(record);
-    let measured = Measured { is_latest: true, ..Measured::new(record, &conclusion, None) };
+    let measured = MeasuredRecord { is_latest: true, ..MeasuredRecord::new(record, &conclusion, None) };
     crate::drawn(&measured.brief(), width)
 }
 

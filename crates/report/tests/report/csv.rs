@@ -1,13 +1,13 @@
 //! CSV of a record in the repository, as other programs read it.
 
-use proofload_report::{Measured, Report};
+use proofload_report::{MeasuredRecord, Report};
 use record::Record;
 
 use crate::records::{factorial, kept, slices};
 
 fn figures(record: &Record) -> String {
     let conclusion = analysis::conclude(record);
-    let figures = Measured::new(record, &conclusion, None).figures().expect("it has figures");
+    let figures = MeasuredRecord::new(record, &conclusion, None).figures().expect("it has figures");
     proofload_report::csv(&figures)
 }
 

@@ -2,8 +2,8 @@
 
 use analysis::conclude;
 use plan::Metric;
-use proofload_report::{Measured, Report, markdown};
-use record::{EndReason, Environment, Record};
+use proofload_report::{MeasuredRecord, Report, markdown};
+use record::{EndReason, MachineFingerprint, Record};
 
 use crate::records::{
     as_json, as_markdown, as_text, failing, in_open_loop, kept, kept_until, many_variants, part,
@@ -89,9 +89,9 @@ fn text_lines_up_names_of_wide_letters_and_lets_no_control_through() {
     insta::assert_snapshot!(text.lines().take(12).collect::<Vec<_>>().join("\n"));
 }
 
-fn read_on(record: &Record, here: &Environment) -> String {
+fn read_on(record: &Record, here: &MachineFingerprint) -> String {
     let conclusion = conclude(record);
-    let measured = Measured { here: Some(here), ..Measured::new(record, &conclusion, None) };
+    let measured = MeasuredRecord { here: Some(here), ..MeasuredRecord::new(record, &conclusion, None) };
     markdown(&measured.document())
 }
 
@@ -99,7 +99,8 @@ fn read_on(record: &Record, here: &Environment) -> String {
 fn a_record_of_another_machine_says_so() {
     let mut record = kept();
     record.header.environment.cpu_model = Some("Arm Neoverse-N1".into());
-    let other = Environment { cpu_model: Some("AMD EPYC 7B13".into()), ..Environment::default() };
+    let other =
+        MachineFingerprint { cpu_model: Some("AMD EPYC 7B13".into()), ..MachineFingerprint::default() };
     let text = read_on(&record, &other);
     let said = "Arm Neoverse-N1; not as where this is read: processor Arm Neoverse-N1 and AMD EPYC 7B13";
     assert!(text.contains(said), "{text}");

@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use analysis::{Asked, Compared, Dated, Essentials, Outcome, conclude, machine_mark, trend};
+use analysis::{ComparedMetric, Dated, Essentials, Outcome, TrendQuery, conclude, machine_mark, trend};
 use plan::Metric;
-use proofload_report::history::{List, Listed, Trended};
+use proofload_report::history::{ListedRecord, RecordList, Trended};
 use proofload_report::{Report, csv};
 use record::EndReason;
 
@@ -38,7 +38,8 @@ fn listed() -> Vec<(String, Result<Essentials, String>, bool)> {
     void.compared.iter_mut().for_each(|one| (one.outcome, one.estimate) = (Some(Outcome::Invalid), None));
     void.void = vec!["V8".into(), "V12".into()];
     let mut several = essentials(4, 1.0);
-    let more = Compared { metric: Metric::P99, outcome: Some(Outcome::Worse), ..several.compared[0].clone() };
+    let more =
+        ComparedMetric { metric: Metric::P99, outcome: Some(Outcome::Worse), ..several.compared[0].clone() };
     several.compared.push(more);
     several.environment.commit = Some("0123456789ab+".into());
     let mut small = essentials(5, 1.0);
@@ -68,15 +69,15 @@ fn listed() -> Vec<(String, Result<Essentials, String>, bool)> {
 }
 
 fn as_list(all: &[(String, Result<Essentials, String>, bool)], width: usize) -> String {
-    let records = all.iter().map(|(name, found, running)| Listed {
+    let records = all.iter().map(|(name, found, running)| ListedRecord {
         name,
         created: found.as_ref().map_or("2026-01-01T08:30:00Z", |found| &found.created),
         found: found.as_ref().map_err(String::as_str),
         running: *running,
         machine: found.as_ref().ok().map(|_| machine_mark(0)),
     });
-    let records: Vec<Listed<'_>> = records.collect();
-    crate::plain(&List { records: &records, hidden: 3 }, width)
+    let records: Vec<ListedRecord<'_>> = records.collect();
+    crate::plain(&RecordList { records: &records, hidden: 3 }, width)
 }
 
 #[test]
@@ -99,7 +100,7 @@ fn over_time(width: usize) -> (String, String) {
     let names: Vec<String> = (1..=24).map(|day| format!("simulated-{day:02}")).collect();
     let dated: Vec<Dated<'_>> =
         names.iter().zip(&all).map(|(name, essentials)| Dated { name, essentials }).collect();
-    let trend = trend(&dated, Asked::default());
+    let trend = trend(&dated, TrendQuery::default());
     let machine = ("A", &all[0].environment);
     let trended = Trended { experiment: "simulated", trend: &trend, machine, elsewhere: 2, rows: 15 };
     (crate::plain(&trended, width), csv(&trended.figures().expect("it has figures")))

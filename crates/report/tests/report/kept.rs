@@ -5,7 +5,7 @@ use std::process::Command;
 
 use analysis::{Outcome, Ruling, conclude, gated};
 use plan::GateEntry;
-use proofload_report::Measured;
+use proofload_report::MeasuredRecord;
 use record::Record;
 
 const CRATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -44,7 +44,7 @@ fn line(path: &Path) -> String {
     let record = record::open(path).expect("it opens");
     let (name, conclusion) = (path.file_name().expect("its name"), conclude(&record));
     assert_eq!(record.damage, Vec::<String>::new());
-    let report = Measured::new(&record, &conclusion, None);
+    let report = MeasuredRecord::new(&record, &conclusion, None);
     assert!(crate::plain(&report, 100).contains(&record.header.plan.name));
     let outcomes: Vec<String> = conclusion.comparisons.iter().map(|of| format!("{:?}", of.outcome)).collect();
     let (gate, blocks) = (ruling(&record, "throughput > -90%"), conclusion.blocks);

@@ -8,8 +8,8 @@ use analysis::conclude;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plan::{GateEntry, Metric};
-use proofload_report::page::{Grade, Outcome, State, page_of};
-use proofload_report::{Measured, Report};
+use proofload_report::page::{Grade, Outcome, RunState, page_of};
+use proofload_report::{MeasuredRecord, Report};
 use record::{MadeBy, Record};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -94,7 +94,7 @@ fn the_page_has_what_the_other_forms_have_and_numbers_for_its_pictures() {
     for (name, line) in data.method.iter().chain(&data.place) {
         assert!(text.contains(line.as_str()), "{name}: {line}");
     }
-    assert_eq!((data.state, data.left_out.as_slice()), (State::Decided, &[][..]));
+    assert_eq!((data.state, data.left_out.as_slice()), (RunState::Decided, &[][..]));
     let verdict = &data.verdicts[0];
     assert!(text.contains(&verdict.detail) && verdict.also.iter().all(|also| text.contains(also)), "{text}");
     assert_eq!((verdict.outcome, verdict.also.len()), (Outcome::Better, 1));
@@ -151,7 +151,7 @@ fn a_void_comparison_has_no_number_anywhere() {
             (slice.counts.successful / 2, slice.counts.successful / 2);
     }
     let data = data(&record);
-    assert_eq!(data.state, State::Invalid);
+    assert_eq!(data.state, RunState::Invalid);
     for verdict in &data.verdicts {
         assert_eq!((verdict.outcome, verdict.ratio), (Outcome::Invalid, None));
         assert!(verdict.blocks.is_empty() && verdict.also.is_empty(), "{verdict:?}");
@@ -191,7 +191,7 @@ fn two_factors_have_their_means_over_trials_and_over_the_others() {
 fn captures_are_told_as_in_the_other_forms() {
     let (record, explanation) = (kept(), crate::explained::full());
     let conclusion = conclude(&record);
-    let page = Measured::new(&record, &conclusion, Some(&explanation)).page();
+    let page = MeasuredRecord::new(&record, &conclusion, Some(&explanation)).page();
     let why = page.and_then(|page| page.why).expect("there is an explanation");
     assert_eq!(why.reasons.len(), explanation.comparisons.len());
     assert_eq!(why.reasons[0].1[0], explanation.comparisons[0].reconciliation);
@@ -218,7 +218,7 @@ fn broken_off(bytes_kept: impl Fn(&str) -> usize) -> Record {
 fn a_record_that_broke_off_gives_a_page_that_says_what_is_missing() {
     let cut = broken_off(|events| events.find("\"block_started\":{\"block\":8,").expect("block 8") + 4000);
     let told = data(&cut);
-    assert_eq!(told.state, State::Broken);
+    assert_eq!(told.state, RunState::Broken);
     assert!(told.answer.starts_with("The run did not end by itself"), "{}", told.answer);
     assert!(told.findings.iter().any(|finding| finding.evidence.contains("cut off")), "{:?}", told.findings);
     assert_eq!(told.left_out, ["block 8 has no end: it is in no figure"]);

@@ -2,7 +2,7 @@
 //! succeeded.
 
 use analysis::conclude;
-use plan::{Endpoint, Metric, Rate, Request};
+use plan::{JudgedEndpoint, Metric, PlannedRate, Request};
 use proofload_report::so_far;
 use record::{EndpointCounts, Record, ServiceStarted, ServiceUse};
 
@@ -104,8 +104,8 @@ fn text_of_several_requests() {
 fn a_latency_of_one_request_says_whose_it_is() {
     let mut record = mixed();
     let design = &mut record.header.plan.design;
-    (design.metric, design.rate) = (Metric::P99, Some(Rate::PerSecond(1000.0)));
-    design.endpoint = Some(Endpoint { name: "auth".into(), share: 0.01 });
+    (design.metric, design.rate) = (Metric::P99, Some(PlannedRate::PerSecond(1000.0)));
+    design.endpoint = Some(JudgedEndpoint { name: "auth".into(), share: 0.01 });
     record.ended = None;
     record.blocks.truncate(5);
     let text = as_markdown(&record);

@@ -2,13 +2,13 @@
 
 use analysis::conclude;
 use proofload_report::plot::{Ground, Plot};
-use proofload_report::{Measured, Report};
+use proofload_report::{MeasuredRecord, Report};
 use record::Record;
 
 use crate::records::{failing, kept, many_variants};
 
 fn plot(record: &Record) -> Plot {
-    Measured::new(record, &conclude(record), None).plot().expect("it has a plot")
+    MeasuredRecord::new(record, &conclude(record), None).plot().expect("it has a plot")
 }
 
 fn light(record: &Record) -> String {

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use analysis::conclude;
-use plan::{Comparison, Factor, Metric, Rate};
+use plan::{Comparison, Factor, Metric, PlannedRate};
 use proofload_report::page::PageData;
-use proofload_report::{Measured, Report, markdown, text};
+use proofload_report::{MeasuredRecord, Report, markdown, text};
 use record::{EndReason, Ended, OpenLoop, RateChosen, Record, Slice, Trial};
 use serde_json::Value;
 use stats::Latencies;
@@ -75,20 +75,20 @@ pub fn part(text: &str, from: &str, to: &str) -> String {
 }
 
 pub fn as_text(record: &Record) -> String {
-    let text = text(&Measured::new(record, &conclude(record), None).document(), 100);
+    let text = text(&MeasuredRecord::new(record, &conclude(record), None).document(), 100);
     anstream::adapter::strip_str(&text).to_string()
 }
 
 pub fn as_markdown(record: &Record) -> String {
-    markdown(&Measured::new(record, &conclude(record), None).document())
+    markdown(&MeasuredRecord::new(record, &conclude(record), None).document())
 }
 
 pub fn as_json(record: &Record) -> Value {
-    Measured::new(record, &conclude(record), None).data()
+    MeasuredRecord::new(record, &conclude(record), None).data()
 }
 
 pub fn as_page(record: &Record) -> PageData {
-    Measured::new(record, &conclude(record), None).page().expect("it has a page")
+    MeasuredRecord::new(record, &conclude(record), None).page().expect("it has a page")
 }
 
 /// Effect of each factor's second level on throughput. The third has none.
@@ -172,7 +172,7 @@ fn trial(model: &Trial, variant: usize, rate: f64) -> Trial {
 pub fn in_open_loop(metric: Metric) -> Record {
     let mut record = kept();
     record.header.plan.design.metric = metric;
-    record.header.plan.design.rate = Some(Rate::ShareOfCapacity(0.6));
+    record.header.plan.design.rate = Some(PlannedRate::ShareOfCapacity(0.6));
     let capacities_per_s = vec![2030.0, 2620.0];
     record.rate = Some(RateChosen { per_s: 1218.0, ramp_per_s: None, share: Some(0.6), capacities_per_s });
     for slice in slices(&mut record) {

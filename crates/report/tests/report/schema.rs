@@ -3,7 +3,7 @@
 use analysis::conclude;
 use plan::Metric;
 use proofload_report::page::page_schema;
-use proofload_report::{Measured, Report, schema};
+use proofload_report::{MeasuredRecord, Report, schema};
 use record::Record;
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ fn the_json_of_every_kind_of_record_is_what_the_schema_says() {
     let schema = schema();
     for (number, record) in [kept(), two, drifting, latency, tail, broken, failing].iter().enumerate() {
         let explanation = (number < 2).then(crate::explained::full);
-        let json = Measured::new(record, &conclude(record), explanation.as_ref()).data();
+        let json = MeasuredRecord::new(record, &conclude(record), explanation.as_ref()).data();
         let faults = faults(&json, &schema, &schema, "report");
         assert!(faults.is_empty(), "record {number}: {}", faults.join("\n"));
     }

@@ -1,6 +1,6 @@
 //! Text of a machine survey: stored machines on 80 columns, with invented observations.
 
-use machine::{Asked, Busy, Facts, Granted, Spin, Storage, Texts, Watched, hazards};
+use machine::{Busy, Facts, Granted, MachineWatched, Probed, Spin, Storage, Texts, hazards};
 use proofload_report::{Report, Surveyed};
 
 const VIRTUAL: &str = include_str!("../../../machine/tests/kept/virtual.txt");
@@ -8,14 +8,14 @@ const CONTAINER: &str = include_str!("../../../machine/tests/kept/container-v2.t
 
 fn facts(kept: &str) -> Facts {
     let mut facts = Facts::of(&Texts::kept(kept));
-    facts.watched = Some(Watched {
+    facts.watched = Some(MachineWatched {
         seconds: 1.84,
         steal_share: 0.031,
         others: 0.12,
         busiest: vec![Busy { pid: 812, name: "dockerd".into(), share: 0.08 }],
         spin: Some(Spin { pieces: 341, median_us: 2340.0, cv: 0.031 }),
     });
-    facts.asked = Asked {
+    facts.asked = Probed {
         io_uring: Some(Granted {
             granted: false,
             reason: Some("Operation not permitted (os error 1)".into()),

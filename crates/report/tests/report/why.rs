@@ -2,10 +2,11 @@
 
 use analysis::conclude;
 use explain::{
-    Change, Comparison, Cost, Doubt, DoubtKind, Explanation, Frame, Interval, Kind, LineCost, Node, Package,
-    Row, Subject, Tax, Tree, Unit, Waiting, Why, WorkerShare,
+    CodeKind, Cost, CostChange, CostComparison, CostInterval, Doubt, DoubtKind, ExplainedService,
+    Explanation, Frame, FunctionCost, LineCost, Package, Tax, Tree, TreePlace, TreeUnit, WaitingTimes, Why,
+    WorkerShare,
 };
-use proofload_report::{Document, Measured, Report, markdown, text};
+use proofload_report::{Document, MeasuredRecord, Report, markdown, text};
 
 use crate::drawn;
 use crate::explained::frame;
@@ -21,28 +22,28 @@ fn told(explanation: &Explanation, width: usize) -> String {
 }
 
 fn profile(title: &str, tree: &Tree) -> Document {
-    explain::profile(title, tree, Unit::Nanoseconds)
+    explain::profile(title, tree, TreeUnit::Nanoseconds)
 }
 
-fn about(value: f64, half: f64) -> Interval {
-    Interval { value, low: value - half, high: value + half }
+fn about(value: f64, half: f64) -> CostInterval {
+    CostInterval { value, low: value - half, high: value + half }
 }
 
 /// A handler that hashes in the event loop, beside express and the idle loop.
 fn frames() -> Vec<Frame> {
     let express = Some(Package { name: "express".into(), version: Some("5.1.0".into()) });
     vec![
-        frame("parse", "node:_http_server", 9, Kind::Core),
-        Frame { package: express, ..frame("handle", "lib/router.js", 40, Kind::Framework) },
-        frame("checkSync", "users.js", 34, Kind::Application),
-        frame("pbkdf2Sync", "node:internal/crypto/pbkdf2", 66, Kind::Core),
-        frame("(garbage collector)", "", 0, Kind::Gc),
-        frame("(idle)", "", 0, Kind::Waiting),
+        frame("parse", "node:_http_server", 9, CodeKind::Core),
+        Frame { package: express, ..frame("handle", "lib/router.js", 40, CodeKind::Framework) },
+        frame("checkSync", "users.js", 34, CodeKind::Application),
+        frame("pbkdf2Sync", "node:internal/crypto/pbkdf2", 66, CodeKind::Core),
+        frame("(garbage collector)", "", 0, CodeKind::Gc),
+        frame("(idle)", "", 0, CodeKind::Waiting),
     ]
 }
 
 fn tree(hash: f64) -> Tree {
-    let node = |frame, parent, self_value| Node { frame, parent, self_value, lines: Default::default() };
+    let node = |frame, parent, self_value| TreePlace { frame, parent, self_value, lines: Default::default() };
     let mut nodes = vec![
         node(0, None, 0.0),
         node(1, Some(0), 20.0),
@@ -55,11 +56,11 @@ fn tree(hash: f64) -> Tree {
     Tree { frames: frames(), nodes }
 }
 
-fn subject(variant: &str, hash: f64) -> Subject {
+fn subject(variant: &str, hash: f64) -> ExplainedService {
     let (mut tree, frames) = (tree(hash), frames());
     // Waiting is in no subject's tree.
     tree.nodes.truncate(5);
-    let row = |at: usize, own: f64, total_us: f64| Row {
+    let row = |at: usize, own: f64, total_us: f64| FunctionCost {
         frame: frames[at].clone(),
         self_us: about(own, own / 20.0),
         total_us,
@@ -67,17 +68,17 @@ fn subject(variant: &str, hash: f64) -> Subject {
         lines: if at == 2 { vec![LineCost { line: 36, us: 4.0 }] } else { Vec::new() },
     };
     let cost = |what, us: f64| Cost { what, us: about(us, us / 20.0) };
-    Subject {
+    ExplainedService {
         variant: variant.into(),
         service: "api".into(),
         requests: 4321,
         cpu_us: about(hash + 36.0, 2.0),
         tax: Tax { cpu_ratio: about(1.043, 0.01), throughput_ratio: about(0.961, 0.01) },
         kinds: vec![
-            cost(Kind::Core, hash),
-            cost(Kind::Framework, 20.0),
-            cost(Kind::Gc, 8.0),
-            cost(Kind::Application, 5.0),
+            cost(CodeKind::Core, hash),
+            cost(CodeKind::Framework, 20.0),
+            cost(CodeKind::Gc, 8.0),
+            cost(CodeKind::Application, 5.0),
         ],
         packages: vec![Cost { what: "express@5.1.0".into(), us: about(20.0, 1.0) }],
         functions: vec![row(3, hash, hash), row(1, 20.0, 25.0 + hash), row(2, 5.0, 5.0 + hash)],
@@ -85,7 +86,7 @@ fn subject(variant: &str, hash: f64) -> Subject {
             WorkerShare { round: 1, pid: 101, requests: Some(3000), cpu_ns: 3_000_000, profiled: true },
             WorkerShare { round: 1, pid: 102, requests: Some(1000), cpu_ns: 1_000_000, profiled: true },
         ],
-        waiting: Some(Waiting {
+        waiting: Some(WaitingTimes {
             loop_utilisation: 0.993,
             loop_delay_p99_ms: 21.4,
             pool_wait_us: None,
@@ -97,18 +98,18 @@ fn subject(variant: &str, hash: f64) -> Subject {
     }
 }
 
-fn change<W>(what: W, baseline: f64, variant: f64, half: f64) -> Change<W> {
-    Change { what, was: None, baseline, variant, difference: about(variant - baseline, half) }
+fn change<W>(what: W, baseline: f64, variant: f64, half: f64) -> CostChange<W> {
+    CostChange { what, was: None, baseline, variant, difference: about(variant - baseline, half) }
 }
 
 fn explanation() -> Explanation {
-    let comparison = Comparison {
+    let comparison = CostComparison {
         baseline: "async".into(),
         variant: "sync".into(),
         measured_us: about(20_700.0, 900.0),
         profiled_us: about(20_396.0, 700.0),
         explained_share: Some(0.985),
-        kinds: vec![change(Kind::Core, 4.0, 20_400.0, 690.0), change(Kind::Waiting, 1000.0, 0.0, 10.0)],
+        kinds: vec![change(CodeKind::Core, 4.0, 20_400.0, 690.0), change(CodeKind::Waiting, 1000.0, 0.0, 10.0)],
         packages: vec![change("express@5.1.0".into(), 20.0, 20.5, 0.7)],
         functions: vec![change(frames().remove(3), 4.0, 20_400.0, 690.0)],
         heap: vec![change(frames().remove(2), 12.0, 10_240.0, 31.0)],
@@ -151,7 +152,7 @@ fn a_report_has_the_section_after_its_verdicts_and_says_where_to_see_more() {
     let record = kept();
     let conclusion = conclude(&record);
     let explanation = explanation();
-    let document = Measured::new(&record, &conclusion, Some(&explanation)).document();
+    let document = MeasuredRecord::new(&record, &conclusion, Some(&explanation)).document();
     let said = drawn(&document, 100);
     let place = |what: &str| said.find(what).unwrap_or_else(|| panic!("{what}: {said}"));
     let section = place("\nWhere the time goes\n");
@@ -229,7 +230,7 @@ fn a_tree_that_leads_nowhere_or_too_deep_is_drawn_as_far_as_it_goes() {
     broken.nodes[2].parent = Some(2);
     broken.nodes[4].frame = 99;
     broken.nodes[5].parent = Some(77);
-    let node = |at: usize| Node {
+    let node = |at: usize| TreePlace {
         frame: 1 + at % 2,
         parent: at.checked_sub(1),
         self_value: 1.0,
@@ -245,10 +246,10 @@ fn a_tree_that_leads_nowhere_or_too_deep_is_drawn_as_far_as_it_goes() {
 #[test]
 fn a_difference_of_two_profiles_is_told_in_their_own_unit() {
     let comparison = &explanation().comparisons[0];
-    let said = drawn(&explain::difference(comparison, Unit::Nanoseconds), 100);
+    let said = drawn(&explain::difference(comparison, TreeUnit::Nanoseconds), 100);
     assert!(said.starts_with("sync vs async\n"), "{said}");
     assert!(said.contains("+20.40 µs (+19.70 to +21.10 µs) of CPU time"), "{said}");
     assert!(!said.contains("waiting"), "what waits took no time: {said}");
-    let json = explain::difference_json(comparison, Unit::Nanoseconds);
+    let json = explain::difference_json(comparison, TreeUnit::Nanoseconds);
     assert_eq!(json["difference"]["functions"][0]["what"]["line"], 66);
 }

@@ -45,7 +45,7 @@ impl fmt::Display for Role {
 /// A JavaScript thread whose agent has introduced itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Agent {
+pub struct ThreadAgent {
     /// Process number as the kernel reports it. The agent's own claim is ignored.
     #[serde(skip)]
     pub pid: u32,
@@ -69,12 +69,12 @@ pub struct Agent {
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub(super) enum Message {
+pub(super) enum AgentMessage {
     /// The first message.
     Hello {
         v: u32,
         #[serde(flatten)]
-        agent: Box<Agent>,
+        agent: Box<ThreadAgent>,
     },
     /// The role has changed, for example to the primary of a cluster.
     Role { role: Role },
@@ -99,7 +99,7 @@ pub(super) struct Captured {
     pub notes: Vec<String>,
 }
 
-impl Message {
+impl AgentMessage {
     /// Parses a line.
     ///
     /// # Errors
@@ -182,19 +182,19 @@ mod tests {
         let hello = r#"{"v":1,"type":"hello","pid":7,"ppid":6,"thread":0,"threadId":7,"role":"worker","clusterId":2,"pm2":null,
             "versions":{"node":"22.1.0","v8":"12","uv":"1","openssl":"3","zlib":"1"},"nodeEnv":"production","uvThreadpoolSize":null,
             "main":"/srv/a.js"}"#;
-        let Ok(Message::Hello { agent: hello, .. }) = Message::parse(hello.as_bytes()) else {
+        let Ok(AgentMessage::Hello { agent: hello, .. }) = AgentMessage::parse(hello.as_bytes()) else {
             panic!("a greeting")
         };
         assert_eq!((hello.role, hello.thread, hello.thread_id), (Role::Worker, 0, Some(7)));
         assert_eq!((hello.node_env.as_deref(), hello.uv_threadpool_size), (Some("production"), None));
         assert_eq!(hello.versions.keys().collect::<Vec<_>>(), ["node", "openssl", "uv", "v8"]);
-        let armed = Message::Armed { id: 3, node_env: Some("test".into()), uv_threadpool_size: None };
+        let armed = AgentMessage::Armed { id: 3, node_env: Some("test".into()), uv_threadpool_size: None };
         let line = br#"{"type":"armed","id":3,"nodeEnv":"test","uvThreadpoolSize":null}"#;
-        assert_eq!(Message::parse(line), Ok(armed));
-        let role = Message::parse(br#"{"type":"role","role":"primary"}"#);
-        assert_eq!(role, Ok(Message::Role { role: Role::Primary }));
+        assert_eq!(AgentMessage::parse(line), Ok(armed));
+        let role = AgentMessage::parse(br#"{"type":"role","role":"primary"}"#);
+        assert_eq!(role, Ok(AgentMessage::Role { role: Role::Primary }));
         let captured = br#"{"type":"captured","id":3,"kind":"cpu","requests":9,"startNs":"1","endNs":"2","file":"/a","bytes":5}"#;
-        let Ok(Message::Captured(captured)) = Message::parse(captured) else { panic!("a capture") };
+        let Ok(AgentMessage::Captured(captured)) = AgentMessage::parse(captured) else { panic!("a capture") };
         assert_eq!((captured.id, captured.requests), (3, Some(9)));
         assert_eq!(captured.file.as_deref(), Some("/a".as_ref()));
     }
@@ -214,14 +214,16 @@ mod tests {
             r#"{"type":"captured","id":1,"requests":1e400}"#,
             r#"{"type":"captured","requests":1}"#,
         ] {
-            assert!(Message::parse(line.as_bytes()).is_err(), "{line}");
+            assert!(AgentMessage::parse(line.as_bytes()).is_err(), "{line}");
         }
-        assert!(Message::parse(&b"[".repeat(1 << 17)).is_err(), "depth is bounded");
+        assert!(AgentMessage::parse(&b"[".repeat(1 << 17)).is_err(), "depth is bounded");
         let odd = format!(r#"{{"type":"{}"}}"#, "a".repeat(100_000));
-        let reason = Message::parse(odd.as_bytes()).expect_err("no type of ours");
+        let reason = AgentMessage::parse(odd.as_bytes()).expect_err("no type of ours");
         assert!(reason.contains("unknown variant") && reason.len() < 300, "{} bytes", reason.len());
         let long = format!(r#"{{"type":"failed","id":1,"reason":"{}"}}"#, "é".repeat(TEXT_BYTES_MAX));
-        let Ok(Message::Failed { reason, .. }) = Message::parse(long.as_bytes()) else { panic!("a failure") };
+        let Ok(AgentMessage::Failed { reason, .. }) = AgentMessage::parse(long.as_bytes()) else {
+            panic!("a failure")
+        };
         assert!(reason.len() <= TEXT_BYTES_MAX && reason.ends_with('…'));
     }
 

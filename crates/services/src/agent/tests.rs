@@ -9,8 +9,8 @@ use super::*;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A host that regards this process as one of the service's.
-fn host() -> AgentHost {
-    let host = AgentHost::new().unwrap();
+fn host() -> AgentHostFolder {
+    let host = AgentHostFolder::new().unwrap();
     host.belongs_to(std::os::unix::process::parent_id());
     host
 }
@@ -19,7 +19,7 @@ fn host() -> AgentHost {
 struct Player(BufReader<UnixStream>);
 
 impl Player {
-    fn join(host: &AgentHost) -> Self {
+    fn join(host: &AgentHostFolder) -> Self {
         let stream = UnixStream::connect(host.0.folder.join(SOCKET_NAME)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self(BufReader::new(stream))
@@ -30,7 +30,7 @@ impl Player {
         let _ = self.0.get_mut().write_all(format!("{line}\n").as_bytes());
     }
 
-    fn greet(host: &AgentHost, thread: u32, role: &str) -> Self {
+    fn greet(host: &AgentHostFolder, thread: u32, role: &str) -> Self {
         let mut player = Self::join(host);
         player.say(&format!(r#"{{"v":1,"type":"hello","pid":1,"thread":{thread},"role":"{role}","versions":{{"node":"22.0.0"}}}}"#));
         player
@@ -59,12 +59,12 @@ fn a_capture_is_where_it_was_asked_for_and_who_is_silent_or_gone_or_lies_is_miss
     let mut players: Vec<Player> = (0..5).map(|thread| Player::greet(&host, thread, "worker")).collect();
     let mut tool = Player::greet(&host, 5, "tool");
     until("all are there", || host.agents().len() == 6);
-    let file = |agent: &Agent| folder.path().join(agent.thread.to_string());
+    let file = |agent: &ThreadAgent| folder.path().join(agent.thread.to_string());
     let over = AtomicBool::new(false);
     let cancelled = || over.load(Ordering::SeqCst);
     let came = thread::scope(|scope| {
         let capture = scope.spawn(|| {
-            let arming = host.arm(Wanted::Cpu { interval_us: 1000 }, &file, &|| false);
+            let arming = host.arm(CaptureOrder::Cpu { interval_us: 1000 }, &file, &|| false);
             host.disarm(arming, &cancelled)
         });
         let orders: Vec<serde_json::Value> = players.iter_mut().map(Player::hear).collect();
@@ -132,7 +132,7 @@ fn what_means_harm_is_left_out_and_told() {
 
 #[test]
 fn a_process_that_is_none_of_the_services_is_not_listened_to() {
-    let host = AgentHost::new().unwrap();
+    let host = AgentHostFolder::new().unwrap();
     // Only children of this process are below it.
     host.belongs_to(std::process::id());
     let mut stranger = Player::greet(&host, 0, "service");

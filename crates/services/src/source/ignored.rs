@@ -242,14 +242,14 @@ fn fits(pattern: &str, name: &str) -> bool {
 
 /// Copies in a worktree. They are removed on drop, so that secrets do not stay in the cache.
 #[derive(Debug)]
-pub(super) struct Copies {
+pub(super) struct CopiedFiles {
     worktree: PathBuf,
 }
 
-impl Copies {
+impl CopiedFiles {
     /// Makes the copies. First removes copies of a run that was killed.
-    pub fn make(against: &Against) -> Result<Copies, Error> {
-        let copies = Copies { worktree: against.worktree.clone() };
+    pub fn make(against: &Against) -> Result<CopiedFiles, Error> {
+        let copies = CopiedFiles { worktree: against.worktree.clone() };
         copies.remove();
         let list = copies.list();
         let names: Vec<&[u8]> = against.copied.iter().map(|file| file.as_os_str().as_bytes()).collect();
@@ -293,7 +293,7 @@ impl Copies {
     }
 }
 
-impl Drop for Copies {
+impl Drop for CopiedFiles {
     fn drop(&mut self) {
         self.remove();
     }

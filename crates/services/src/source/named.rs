@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use plan::{Against, Command, Plan, Service};
+use plan::{Against, Plan, Service, ServiceCommand};
 
 use super::worktree::{ask, ask_about};
 use super::{has, missing, of_programs, path, refused};
@@ -81,7 +81,7 @@ fn is_within(path: &Path, folder: &Path) -> bool {
 
 /// A path of the working tree that a service is started with.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Named {
+struct NamedPath {
     /// Where the path is written, such as `services.api.command`.
     what: String,
     /// The path as it is written.
@@ -92,7 +92,7 @@ struct Named {
     inside: PathBuf,
 }
 
-fn named((service, started): (&Service, &Command), root: &Path) -> Vec<Named> {
+fn named((service, started): (&Service, &ServiceCommand), root: &Path) -> Vec<NamedPath> {
     let command = started.command.iter().enumerate();
     // A program without a slash is looked up in PATH, which may contain folders of the working tree:
     // `node_modules/.bin`, or the folder of a venv.
@@ -114,7 +114,9 @@ fn named((service, started): (&Service, &Command), root: &Path) -> Vec<Named> {
                 || is_word && candidate == text
                 || candidate.starts_with("./")
                 || candidate.starts_with("../");
-            if is_meant && let Some(named) = Named::of(&started.directory, root, (what.clone(), candidate)) {
+            if is_meant
+                && let Some(named) = NamedPath::of(&started.directory, root, (what.clone(), candidate))
+            {
                 all.push(named);
             }
         }
@@ -140,9 +142,9 @@ fn paths_in(text: &str) -> Vec<&str> {
     model::distinct(all)
 }
 
-impl Named {
+impl NamedPath {
     /// Returns `None` if the word names nothing in the repository.
-    fn of(directory: &Path, root: &Path, (what, word): (String, &str)) -> Option<Named> {
+    fn of(directory: &Path, root: &Path, (what, word): (String, &str)) -> Option<NamedPath> {
         let path = word.strip_prefix(DIRECTORY).unwrap_or(word);
         if path.is_empty() || path.contains('{') {
             return None;
@@ -158,12 +160,12 @@ impl Named {
             return None;
         }
         let written = written.unwrap_or(inside).to_owned();
-        Some(Named { what, word: word.to_owned(), written, inside: inside.to_owned() })
+        Some(NamedPath { what, word: word.to_owned(), written, inside: inside.to_owned() })
     }
 
     /// Returns a note if there is something to report.
     fn judge(&self, against: &Against, built: Built) -> Result<Option<String>, Error> {
-        let Named { what, word, inside, .. } = self;
+        let NamedPath { what, word, inside, .. } = self;
         let name = against.baseline();
         let there = has(against, inside)? && self.is_reached(against)?;
         let ask_ignored =

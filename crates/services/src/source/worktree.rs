@@ -14,8 +14,8 @@ use machine::{Filters, write_whole};
 use serde_json::{Value, json};
 
 use crate::prepare::{Lock, Parts, unusable};
-use crate::source::ignored::Copies;
-use crate::source::{Source, refused};
+use crate::source::ignored::CopiedFiles;
+use crate::source::{CommitSource, refused};
 use crate::{Cache, Error, Preparing};
 
 /// Subfolder of the cache for worktrees.
@@ -35,7 +35,7 @@ pub struct Worktree {
     /// Whether it was checked out by this call, and not found in the cache.
     pub made: bool,
     /// Files copied into it. They are removed before the lock is released.
-    _copies: Copies,
+    _copies: CopiedFiles,
     _lock: Lock,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn beside(worktree: &Path, end: &str) -> PathBuf {
     worktree.with_file_name(name)
 }
 
-impl Source {
+impl CommitSource {
     /// Finds or creates the worktree, and removes others that were not used for long. `watch` receives the
     /// progress.
     ///
@@ -97,7 +97,7 @@ impl Source {
         }
         self.sign()?;
         remove_old(&cache);
-        let copies = Copies::make(&self.against)?;
+        let copies = CopiedFiles::make(&self.against)?;
         Ok(Worktree { path, made, _copies: copies, _lock: lock })
     }
 
@@ -122,7 +122,7 @@ impl Source {
     /// Creates the worktree, also if git still has a deleted one registered at its path. The files are
     /// checked out by a command that runs in the worktree: settings may apply to worktrees only
     /// (`includeIf`), and a list of the repository's settings does not contain these.
-    fn add(&self) -> Result<Said, Error> {
+    fn add(&self) -> Result<GitOutput, Error> {
         let (repository, path) = (&self.against.repository, &self.against.worktree);
         let end = [path.as_os_str(), self.against.commit.as_ref()];
         let added = change(repository, &["worktree", "add", "--force", "--detach", "--no-checkout"], &end)
@@ -141,7 +141,7 @@ impl Source {
         checked_out.inspect_err(|_| discard(repository, path))
     }
 
-    fn clean(&self) -> Result<Said, Error> {
+    fn clean(&self) -> Result<GitOutput, Error> {
         let path = &self.against.worktree;
         unmounted(path)?;
         remove_marks(path);
@@ -220,7 +220,7 @@ const OLD: [&str; 1] = ["unknown option `show-scope'"];
 
 /// Result of a git command.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct GitOutput {
     /// Whether the command succeeded, which means yes for a question.
     pub is_yes: bool,
     pub out: Vec<u8>,
@@ -228,18 +228,18 @@ pub(super) struct Said {
 }
 
 /// Runs a query that has only words as arguments. A failure of the command is not an error.
-pub(super) fn ask(directory: &Path, words: &[&str]) -> Result<Said, Error> {
+pub(super) fn ask(directory: &Path, words: &[&str]) -> Result<GitOutput, Error> {
     run((ANSWER_PATIENCE, Filters::Skipped), directory, words, &[])
 }
 
 /// Runs a query about a path or an object.
-pub(super) fn ask_about(directory: &Path, words: &[&str], of: impl AsRef<OsStr>) -> Result<Said, Error> {
+pub(super) fn ask_about(directory: &Path, words: &[&str], of: impl AsRef<OsStr>) -> Result<GitOutput, Error> {
     run((ANSWER_PATIENCE, Filters::Skipped), directory, words, &[of.as_ref()])
 }
 
 /// Runs a command that changes something. Files that need a filter of the repository are not checked out
 /// without it: a service would read something else than is in the working tree.
-fn change(directory: &Path, words: &[&str], end: &[&OsStr]) -> Result<Said, Error> {
+fn change(directory: &Path, words: &[&str], end: &[&OsStr]) -> Result<GitOutput, Error> {
     run((CHANGE_PATIENCE, Filters::Required), directory, words, end)
 }
 
@@ -248,7 +248,7 @@ fn run(
     directory: &Path,
     words: &[&str],
     end: &[&OsStr],
-) -> Result<Said, Error> {
+) -> Result<GitOutput, Error> {
     let git = machine::git(directory, filters);
     let output = match git.and_then(|mut git| machine::run(git.args(words).args(end), patience)) {
         Ok(Some(output)) => output,
@@ -258,7 +258,10 @@ fn run(
         }
         // It was started, and fails on reading its settings.
         Err(error) if error.kind() == io::ErrorKind::Other => {
-            return understood(directory, Said { is_yes: false, out: Vec::new(), err: error.to_string() });
+            return understood(
+                directory,
+                GitOutput { is_yes: false, out: Vec::new(), err: error.to_string() },
+            );
         }
         Err(error) => {
             return Err(Error::new(format!("git cannot be started: {error}"))
@@ -266,11 +269,11 @@ fn run(
         }
     };
     let err = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    understood(directory, Said { is_yes: output.status.success(), out: output.stdout, err })
+    understood(directory, GitOutput { is_yes: output.status.success(), out: output.stdout, err })
 }
 
 /// Returns the result of git, unless it is an error about the repository as a whole.
-fn understood(directory: &Path, said: Said) -> Result<Said, Error> {
+fn understood(directory: &Path, said: GitOutput) -> Result<GitOutput, Error> {
     let complains_of = |all: &[&str]| !said.is_yes && all.iter().any(|words| said.err.contains(words));
     let (place, words) = (directory.display(), said.words());
     if complains_of(&DISTRUST) {
@@ -291,7 +294,7 @@ fn understood(directory: &Path, said: Said) -> Result<Said, Error> {
     Ok(said)
 }
 
-impl Said {
+impl GitOutput {
     /// Output without the trailing newline.
     pub fn line(&self) -> String {
         String::from_utf8_lossy(&self.out).trim_end_matches('\n').to_owned()
@@ -316,7 +319,7 @@ impl Said {
     }
 
     /// Returns the result if the command succeeded.
-    pub fn or_fail(self, doing: impl std::fmt::Display) -> Result<Said, Error> {
+    pub fn or_fail(self, doing: impl std::fmt::Display) -> Result<GitOutput, Error> {
         if self.is_yes {
             return Ok(self);
         }

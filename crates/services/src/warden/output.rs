@@ -23,20 +23,20 @@ const PAUSE: Duration = Duration::from_millis(5);
 const READ_BYTES_MAX: usize = 4 << 20;
 
 /// The reading end of the pipe, and the log.
-pub(super) struct Output {
+pub(super) struct LoggedPipe {
     pipe: Option<OwnedFd>,
     pipe_bytes: usize,
     paused_until: Option<Instant>,
     buffer: Vec<u8>,
     /// Further files to read, and the position up to which each was read.
     followed: Vec<(PathBuf, u64)>,
-    pub log: Log,
+    pub log: ServiceLog,
 }
 
-impl Output {
+impl LoggedPipe {
     /// Creates the pipe, and returns the end that the service writes to. `followed` files are read when all
     /// output is requested.
-    pub fn open(log: Log, followed: &[PathBuf]) -> io::Result<(Self, OwnedFd)> {
+    pub fn open(log: ServiceLog, followed: &[PathBuf]) -> io::Result<(Self, OwnedFd)> {
         let (outlet, inlet) = pipe_with(PipeFlags::CLOEXEC)?;
         // Refused to users who already have many large pipes. Then the pipe is small and read more often.
         let _ = fcntl_setpipe_size(&outlet, PIPE_BYTES);
@@ -109,7 +109,7 @@ impl Output {
 const END_BYTES: u64 = 1 << 20;
 
 /// Moves the new part of each file into the log.
-fn take_new(files: &mut [(PathBuf, u64)], log: &mut Log) {
+fn take_new(files: &mut [(PathBuf, u64)], log: &mut ServiceLog) {
     for (path, done) in files {
         // A missing or unreadable file has no new part.
         *done = take_from(path, *done, log).unwrap_or(*done);
@@ -117,13 +117,13 @@ fn take_new(files: &mut [(PathBuf, u64)], log: &mut Log) {
 }
 
 /// Reads a file from `done` on. Returns its end.
-fn take_from(path: &Path, done: u64, log: &mut Log) -> io::Result<u64> {
+fn take_from(path: &Path, done: u64, log: &mut ServiceLog) -> io::Result<u64> {
     let mut file = plan::open_file(path)?;
     let end = file.metadata()?.len();
     // A file that became shorter was truncated and started again.
     let start = if end < done { 0 } else { done };
     let mut at = start;
-    let mut read = |from: u64, bytes: u64, log: &mut Log| {
+    let mut read = |from: u64, bytes: u64, log: &mut ServiceLog| {
         file.seek(SeekFrom::Start(from))?;
         let mut buffer = Vec::new();
         Read::by_ref(&mut file).take(bytes).read_to_end(&mut buffer)?;
@@ -155,14 +155,14 @@ pub(super) const RING_BYTES: usize = 64 << 10;
 const TAIL_LINES: usize = 20;
 const TAIL_LINE_CHARS: usize = 300;
 
-pub(super) struct Log {
+pub(super) struct ServiceLog {
     file: File,
     head_bytes: u64,
     ring: VecDeque<u8>,
     total_bytes: u64,
 }
 
-impl Log {
+impl ServiceLog {
     /// Creates the file, replacing an existing one.
     pub fn create(path: &Path) -> io::Result<Self> {
         // Output is readable by its owner only.
@@ -241,10 +241,10 @@ mod tests {
     use super::*;
 
     /// A folder, and a log in it.
-    fn log() -> (tempfile::TempDir, PathBuf, Log) {
+    fn log() -> (tempfile::TempDir, PathBuf, ServiceLog) {
         let folder = tempfile::tempdir().unwrap();
         let kept = folder.path().join("kept");
-        let log = Log::create(&kept).unwrap();
+        let log = ServiceLog::create(&kept).unwrap();
         (folder, kept, log)
     }
 

@@ -15,7 +15,7 @@ use rustix::process::{
 };
 
 use crate::marker;
-use crate::message::{Exit, Leftover, Spec};
+use crate::message::{Exit, Leftover, WardenSpec};
 use crate::sample::{pid_of, signal};
 
 // The root process of the service. The warden starts it such that it cannot outlive the warden, and does not
@@ -28,7 +28,7 @@ use crate::sample::{pid_of, signal};
 ///
 /// It gets its own process group, so that a signal to the group never reaches the warden. It stays in the
 /// warden's session, which has no terminal: as a session leader it could acquire a terminal by opening one.
-pub(super) fn spawn(spec: &Spec, output: OwnedFd, entrance: Option<File>) -> io::Result<u32> {
+pub(super) fn spawn(spec: &WardenSpec, output: OwnedFd, entrance: Option<File>) -> io::Result<u32> {
     let mut command = Command::new(&spec.program);
     command.args(spec.command.iter().skip(1)).current_dir(&spec.directory).stdin(Stdio::null());
     if let Some(name) = spec.command.first() {
@@ -102,7 +102,7 @@ pub(super) fn reap() -> rustix::io::Result<Option<(u32, Exit)>> {
 
 /// Processes that were signalled.
 #[derive(Debug, Default)]
-pub(super) struct Ending {
+pub(super) struct SignalledProcesses {
     asked: HashSet<ProcessId>,
     killed: HashSet<ProcessId>,
 }
@@ -126,7 +126,7 @@ fn kill_groups(stats: &[Stat]) {
     }
 }
 
-impl Ending {
+impl SignalledProcesses {
     /// Sends SIGTERM to every process that has not got it yet, or only to the `head` if there is one. Each
     /// process gets it once, because many programs take a second SIGTERM as "at once".
     pub fn ask(&mut self, head: Option<u32>, until: Instant) {

@@ -6,19 +6,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use plan::{Launcher, Service};
-use proofload_services::{Agent, AgentHost, Role, Running, Wanted};
+use proofload_services::{AgentHostFolder, CaptureOrder, Role, Running, ThreadAgent};
 
 use crate::launchers::{crew, with_pm2};
 use crate::stage::{PATIENCE, Stage, get, wait_until, with_env};
 
 /// Starts a service with an agent in each of its Node.js processes.
-fn with_agent(stage: &Stage, service: &Service) -> (Running, AgentHost) {
-    let host = AgentHost::new().unwrap();
+fn with_agent(stage: &Stage, service: &Service) -> (Running, AgentHostFolder) {
+    let host = AgentHostFolder::new().unwrap();
     let running = stage.start_placed(service, |placement| placement.agent = Some(host.clone())).unwrap();
     (running, host)
 }
 
-fn of(agents: &[Agent], role: Role) -> Vec<u32> {
+fn of(agents: &[ThreadAgent], role: Role) -> Vec<u32> {
     agents.iter().filter(|agent| agent.role == role).map(|agent| agent.pid).collect()
 }
 
@@ -37,7 +37,7 @@ fn a_real_service_is_profiled_and_counts_its_requests_and_nothing_is_left() {
     let options = running.sight(&["NODE_OPTIONS"]).processes[0].environ["NODE_OPTIONS"].clone();
     let has_both = options.starts_with("--require ") && options.ends_with("agent.cjs --no-deprecation");
     assert!(has_both, "{options}");
-    for (wanted, key) in [(Wanted::Cpu { interval_us: 1000 }, "nodes"), (Wanted::Heap, "head")] {
+    for (wanted, key) in [(CaptureOrder::Cpu { interval_us: 1000 }, "nodes"), (CaptureOrder::Heap, "head")] {
         let file = stage.path(key);
         let arming = host.arm(wanted, &|_| file.clone(), &|| false);
         (0..3).for_each(|_| drop(get(running.address, "/burn/30")));
@@ -47,7 +47,7 @@ fn a_real_service_is_profiled_and_counts_its_requests_and_nothing_is_left() {
         let profile: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
         assert!(!profile[key].is_null(), "it is a profile");
     }
-    let arming = host.arm(Wanted::Counters, &|_| PathBuf::new(), &|| false);
+    let arming = host.arm(CaptureOrder::Counters, &|_| PathBuf::new(), &|| false);
     get(running.address, "/burn/30");
     let came = host.disarm(arming, &|| false);
     let counters = came[0].1.as_ref().unwrap().counters.as_ref().unwrap();
@@ -110,7 +110,7 @@ fn a_service_without_node_has_no_agent_and_starts_as_ever() {
     // It removes the variable, as some scripts do.
     let (running, host) = with_agent(&stage, &stage.shell("unset NODE_OPTIONS; exec node server.js"));
     assert!(!host.wait_for_agents(Duration::from_millis(200), &|| false));
-    let came = host.disarm(host.arm(Wanted::Counters, &|_| PathBuf::new(), &|| false), &|| false);
+    let came = host.disarm(host.arm(CaptureOrder::Counters, &|_| PathBuf::new(), &|| false), &|| false);
     assert!(came.is_empty() && running.threads()[0].program == "node");
 }
 

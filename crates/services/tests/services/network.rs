@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plan::Service;
-use proofload_services::{Error, Listening, Network, Running};
+use proofload_services::{Error, Listening, NetworkPair, Running};
 
 use crate::stage::{LOOPBACK, Stage, with_env};
 
@@ -18,12 +18,12 @@ use crate::stage::{LOOPBACK, Stage, with_env};
 /// netem.
 ///
 /// CI runs as root. Failing to create networks as root is a failure, not a reason to skip.
-fn network(test: &str, rate_bit_per_s: Option<u64>, delay_ms: Option<u64>) -> Option<Network> {
+fn network(test: &str, rate_bit_per_s: Option<u64>, delay_ms: Option<u64>) -> Option<NetworkPair> {
     if !rustix::process::geteuid().is_root() {
         return skipped(test, "networks take root");
     }
     let delay = delay_ms.map(Duration::from_millis);
-    match Network::make(&plan::Network { rate_bit_per_s, delay }) {
+    match NetworkPair::make(&plan::Network { rate_bit_per_s, delay }) {
         Err(error)
             if delay_ms.is_some() && error.to_string().contains("takes the kernel module sch_netem") =>
         {
@@ -34,20 +34,20 @@ fn network(test: &str, rate_bit_per_s: Option<u64>, delay_ms: Option<u64>) -> Op
     }
 }
 
-fn skipped(test: &str, why: &str) -> Option<Network> {
+fn skipped(test: &str, why: &str) -> Option<NetworkPair> {
     // Not printed by a macro: the test runner would capture the output of a passing test.
     let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
     None
 }
 
 /// A server on the services' side that sends and receives as much as a client does.
-fn listen(network: &Network) -> (SocketAddr, TcpListener) {
+fn listen(network: &NetworkPair) -> (SocketAddr, TcpListener) {
     let _there = network.services.visit().unwrap();
     let listener = TcpListener::bind((network.address(), 0)).unwrap();
     (listener.local_addr().unwrap(), listener)
 }
 
-fn connect(network: &Network, address: SocketAddr) -> TcpStream {
+fn connect(network: &NetworkPair, address: SocketAddr) -> TcpStream {
     let _there = network.client.visit().unwrap();
     TcpStream::connect(address).unwrap()
 }
@@ -114,7 +114,12 @@ fn service(stage: &Stage, name: &str, env: &[(&str, &str)]) -> Service {
 }
 
 /// Starts a service on the services' side.
-fn start_there(network: &Network, stage: &Stage, service: &Service, at: IpAddr) -> Result<Running, Error> {
+fn start_there(
+    network: &NetworkPair,
+    stage: &Stage,
+    service: &Service,
+    at: IpAddr,
+) -> Result<Running, Error> {
     let _there = network.services.visit().unwrap();
     stage.start_placed(service, |placement| placement.address = at)
 }

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use plan::Preparation;
-use proofload_services::{Blame, Cache, Error, Prepared, Preparing};
+use proofload_services::{Blame, Cache, Error, PreparedData, Preparing};
 
 use crate::stage::{PATIENCE, wait_until as happens_within, warden};
 
@@ -47,7 +47,7 @@ impl Place {
         }
     }
 
-    fn prepare(&self, step: &Preparation) -> Result<Prepared, Error> {
+    fn prepare(&self, step: &Preparation) -> Result<PreparedData, Error> {
         self.prepare_unless(step, &mut |_| {}, &|| false)
     }
 
@@ -56,7 +56,7 @@ impl Place {
         step: &Preparation,
         watch: &mut dyn FnMut(Preparing),
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<Prepared, Error> {
+    ) -> Result<PreparedData, Error> {
         self.cache().prepare((&warden(), &BTreeMap::new()), step, &self.path("log"), watch, cancelled)
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plan::{Building, Plan};
-use proofload_services::{Blame, Cache, Error, Source, Worktree};
+use proofload_services::{Blame, Cache, CommitSource, Error, Worktree};
 
 /// A repository with a service in a subfolder, one commit, and an experiment beside it.
 struct Repository(tempfile::TempDir);
@@ -68,15 +68,15 @@ impl Repository {
         Cache { folder: self.path("cache") }
     }
 
-    fn find_in(&self, plan: &Plan, reference: &str) -> Result<Source, Error> {
-        Source::find(plan, reference, &Building::default(), &self.cache())
+    fn find_in(&self, plan: &Plan, reference: &str) -> Result<CommitSource, Error> {
+        CommitSource::find(plan, reference, &Building::default(), &self.cache())
     }
 
-    fn find(&self, reference: &str) -> Result<Source, Error> {
+    fn find(&self, reference: &str) -> Result<CommitSource, Error> {
         self.find_in(&self.plan(API), reference)
     }
 
-    fn check_out(&self, source: &Source) -> Worktree {
+    fn check_out(&self, source: &CommitSource) -> Worktree {
         source.check_out(&self.cache(), &mut |_| {}).unwrap()
     }
 
@@ -89,7 +89,7 @@ impl Repository {
 const API: &str = "directory = \"api\"\ncommand = [\"node\", \"server.js\", \"--flag\"]";
 
 /// Message and hint of an error.
-fn refused(found: Result<Source, Error>) -> (String, String) {
+fn refused(found: Result<CommitSource, Error>) -> (String, String) {
     let error = found.unwrap_err();
     assert_eq!(*error.blame(), Blame::Request, "{error}");
     (error.to_string(), error.hint().unwrap_or_default().to_owned())
@@ -152,7 +152,7 @@ fn a_worktree_is_made_once_and_anew_where_it_is_not_as_git_made_it() {
 #[test]
 fn worktrees_that_nobody_has_used_for_long_are_removed_and_those_in_use_are_not() {
     let repository = Repository::new();
-    let sources: Vec<Source> = (0..8)
+    let sources: Vec<CommitSource> = (0..8)
         .map(|number| {
             repository.write("shop/api/server.js", &number.to_string());
             repository.find(&repository.commit()).unwrap()
@@ -263,7 +263,7 @@ fn ignored_configuration_is_copied_and_removed_again() {
     drop(worktree);
     assert!(!copy.exists(), "no secret stays in the cache");
     // A build with another configuration is done again.
-    let mark = |source: &Source| source.builds[0].mark.clone();
+    let mark = |source: &CommitSource| source.builds[0].mark.clone();
     let before = mark(&source);
     repository.write("shop/api/.env", "A=5");
     assert_ne!(mark(&repository.find("main").unwrap()), before);
@@ -278,7 +278,7 @@ fn named_files_are_copied_and_no_others() {
     repository.write("shop/api/data.db", "rows");
     let find = |copy: &str| {
         let plan = repository.plan(&format!("{API}\n[against]\ncopy = [\"{copy}\"]"));
-        Source::find(&plan, "main", &plan.building, &repository.cache())
+        CommitSource::find(&plan, "main", &plan.building, &repository.cache())
     };
     let against = find("api/data.db").unwrap().against;
     assert_eq!((against.copied, against.only_here), (vec![PathBuf::from("api/data.db")], Vec::new()));

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use plan::{Command, Ready, Service, Source};
+use plan::{Ready, Service, ServiceCommand, ServiceSource};
 use proofload_services::{Error, Placement, Ports, Running, Warden, start};
 
 pub const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -39,12 +39,12 @@ impl Stage {
         let env = [("STAGE", stage.as_str()), ("PORT", "{port}")];
         Service {
             name: "api".to_owned(),
-            source: Source::Command(Command {
+            source: ServiceSource::Command(ServiceCommand {
                 command: command.iter().map(|part| (*part).to_owned()).collect(),
                 directory: fixtures(),
                 env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
                 stop_timeout: Duration::from_secs(10),
-                ..Command::default()
+                ..ServiceCommand::default()
             }),
             ready: Ready::Tcp,
             ready_timeout: PATIENCE,
@@ -109,7 +109,7 @@ impl Drop for Stage {
 }
 
 /// The command of a service, to be changed.
-pub fn of(service: &mut Service) -> &mut Command {
+pub fn of(service: &mut Service) -> &mut ServiceCommand {
     service.command_mut().unwrap()
 }
 

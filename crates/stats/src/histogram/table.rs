@@ -12,14 +12,14 @@ use super::table;
 
 /// A histogram with the common layout.
 #[derive(Clone)]
-pub(super) enum Table {
+pub(super) enum HistogramLayout {
     /// All cells, 132 KiB.
     Open(Box<Histogram<u32>>),
     /// Only the nonempty cells, one or two bytes each.
     Packed(Packed),
 }
 
-impl Table {
+impl HistogramLayout {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -75,7 +75,7 @@ impl Table {
     }
 
     /// Adds the samples of another table. The sum of two packed tables stays packed.
-    pub fn add(&mut self, more: &Table) {
+    pub fn add(&mut self, more: &HistogramLayout) {
         match (&mut *self, more) {
             (Self::Packed(sum), Self::Packed(more)) if sum.len() == 0 => sum.clone_from(more),
             (Self::Packed(sum), Self::Packed(more)) => {
@@ -100,7 +100,7 @@ fn add_packed(sum: &mut Histogram<u32>, more: &Packed) {
     }
 }
 
-impl PartialEq for Table {
+impl PartialEq for HistogramLayout {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.cells().eq(other.cells())
     }

@@ -156,7 +156,7 @@ fn a_few_packed_ones_stay_packed_when_they_are_merged_and_are_what_open_ones_are
         part.pack();
         few.merge(&part);
     }
-    assert!(matches!((&few.exact, &few.censored), (Table::Packed(_), Table::Packed(_))));
+    assert!(matches!((&few.exact, &few.censored), (HistogramLayout::Packed(_), HistogramLayout::Packed(_))));
     assert!(few == many);
     assert_eq!((few.count(), few.censored(), few.encode()), (9, 3, many.encode()));
 }

@@ -31,7 +31,7 @@ fn columns_are_balanced_and_uncorrelated_in_a_row_and_its_mirror_image() {
 /// Simulates trials without noise.
 fn pairs(settings: usize, pairs: u64, log: impl Fn(&[bool], f64) -> f64) -> Vec<Vec<Mirrored>> {
     let designs = (0..pairs).flat_map(|pair| designs(settings, pair).unwrap());
-    let block = |(number, rows): (usize, Rows)| {
+    let block = |(number, rows): (usize, SettingRows)| {
         let row = |(place, row): (usize, &Vec<bool>)| {
             let mirrored: Vec<bool> = row.iter().map(|on| !on).collect();
             let (drift, noise) = (number as f64, ((number * 31 + place * 17) % 7) as f64 * 1e-4);

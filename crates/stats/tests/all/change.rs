@@ -1,16 +1,16 @@
 //! Tests of level changes, by simulation from a seed.
 
-use proofload_stats::{CHANGE_LEVEL, Measured, RESAMPLES_MIN, Resampling, changes};
+use proofload_stats::{CHANGE_LEVEL, MeasuredPoint, RESAMPLES_MIN, Resampling, changes};
 
 use crate::simulation::Noise;
 
 /// Creates a series with a step, and with more noise than the standard errors indicate.
-fn series(noise: &mut Noise, points: usize, step: f64, at: usize) -> Vec<Measured> {
+fn series(noise: &mut Noise, points: usize, step: f64, at: usize) -> Vec<MeasuredPoint> {
     let one = |index: usize| {
         let standard_error = 0.005 + 0.01 * noise.uniform();
         let true_value = if index < at { 0.0 } else { step };
         let between = 0.017 * noise.normal();
-        Measured { value: true_value + between + standard_error * noise.normal(), standard_error }
+        MeasuredPoint { value: true_value + between + standard_error * noise.normal(), standard_error }
     };
     (0..points).map(one).collect()
 }

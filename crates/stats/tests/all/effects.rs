@@ -2,13 +2,13 @@
 //! `vectors.rs` compares their coefficients with NumPy.
 
 use crate::simulation::Noise;
-use proofload_stats::{Estimate, Factor, Looks, contrasts, plain_t, welch};
+use proofload_stats::{Estimate, FactorLevels, Looks, contrasts, plain_t, welch};
 
-fn factor(name: &str, levels: &[&str]) -> Factor {
-    Factor { name: name.to_owned(), levels: levels.iter().map(ToString::to_string).collect() }
+fn factor(name: &str, levels: &[&str]) -> FactorLevels {
+    FactorLevels { name: name.to_owned(), levels: levels.iter().map(ToString::to_string).collect() }
 }
 
-fn numbered(levels: &[usize]) -> Vec<Factor> {
+fn numbered(levels: &[usize]) -> Vec<FactorLevels> {
     let names = ["a", "b", "c", "d", "e"];
     let level_names = ["0", "1", "2", "3"];
     levels.iter().zip(names).map(|(&count, name)| factor(name, &level_names[..count])).collect()

@@ -157,11 +157,12 @@ fn joint_intervals_are_those_of_every_flip() {
 #[test]
 fn contrasts_are_the_kronecker_products() {
     for row in rows(RESAMPLING, "designs") {
-        let factor = |(name, count): (usize, &usize)| Factor {
+        let factor = |(name, count): (usize, &usize)| FactorLevels {
             name: format!("factor {name}"),
             levels: (0..*count).map(|level| format!("level {level}")).collect(),
         };
-        let factors: Vec<Factor> = row.get::<Vec<usize>>("levels").iter().enumerate().map(factor).collect();
+        let factors: Vec<FactorLevels> =
+            row.get::<Vec<usize>>("levels").iter().enumerate().map(factor).collect();
         let (ours, theirs) =
             (contrasts(&factors).expect("few levels"), row.get::<Vec<Vec<f64>>>("coefficients"));
         assert_eq!(ours.len(), theirs.len());

@@ -1,10 +1,10 @@
 //! Duration of steps, and the number of steps that fit into the budget.
 
-use stats::{Measured, ScreenLooks};
+use stats::{MeasuredPoint, ScreenLooks};
 
-use super::{ALPHA, LOOKS, Phase, State, Tuning};
+use super::{ALPHA, LOOKS, SettingState, TunePhase, Tuning};
 use crate::tune::screening::{RACE_BLOCKS_MIN, latency_pairs};
-use crate::tune::step::{Step, TooShort};
+use crate::tune::step::{TooShort, TuneStep};
 
 /// After this number of pairs, a confirmation of full length has priority over further pairs.
 const PAIRS_ENOUGH: u32 = 9;
@@ -39,7 +39,7 @@ impl Tuning {
 
     /// Approximate additional seconds of a screening that decides this setting.
     pub fn more_s(&self, of: usize) -> Option<f64> {
-        let (Measured { value: log, standard_error }, critical_t) =
+        let (MeasuredPoint { value: log, standard_error }, critical_t) =
             self.screen.effect(of, self.spec.metric)?;
         let margin = self.spec.margin.ln_1p();
         // Either the interval excludes 1, or it is entirely within the margin.
@@ -77,7 +77,7 @@ impl Tuning {
 
     /// Maximum duration of a step, in seconds. A confirmation gets at most the remaining time, and earlier
     /// steps leave enough.
-    pub(super) fn most_s(&self, step: &Step) -> f64 {
+    pub(super) fn most_s(&self, step: &TuneStep) -> f64 {
         let most_s = (step.seconds * STEP_ROOM).max(STEP_MOST_MIN_S);
         if step.confirms() { most_s.min(self.confirmation_left_s()).max(step.seconds * ROOM) } else { most_s }
     }
@@ -85,7 +85,7 @@ impl Tuning {
     /// Number of blocks that fit into the time, decided before the first of them is measured.
     pub(super) fn confirm_blocks(&self) -> u32 {
         let fit = self.confirmation_left_s() / (2.0 * self.trial_s * ROOM).max(1e-9);
-        let at_rate = self.phase == Phase::ConfirmLatency;
+        let at_rate = self.phase == TunePhase::ConfirmLatency;
         let most = if at_rate { CONFIRM_LATENCY_BLOCKS_MAX } else { CONFIRM_BLOCKS.1 };
         (fit as u32).clamp(CONFIRM_BLOCKS.0, most)
     }
@@ -152,7 +152,7 @@ impl Tuning {
             }
             _ => self.confirm_s(),
         };
-        let helpful = [self.in_state(State::Better), open.to_vec()].concat();
+        let helpful = [self.in_state(SettingState::Better), open.to_vec()].concat();
         let races_s = if self.races { self.races_s(&helpful) } else { 0.0 };
         let behind_s = confirm_s + races_s + self.latency_s(helpful.len().min(HELPFUL_MAX));
         self.left_s() >= self.pair_s(open.len()) + behind_s

@@ -12,13 +12,13 @@ fn docs(file: &str) -> std::path::PathBuf {
 /// JSON Schema (draft 2020-12) of a line.
 fn schema() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12();
-    settings.into_generator().into_root_schema_for::<Line>().to_value()
+    settings.into_generator().into_root_schema_for::<EventLine>().to_value()
 }
 
 /// The first lines of each event, including parts that depend on the machine.
 fn lines(record: &record::Record, blocks: usize) -> Vec<Value> {
-    let value = |line: &Line| serde_json::to_value(line).expect("it is JSON");
-    let mut state = State::of(record.header.clone());
+    let value = |line: &EventLine| serde_json::to_value(line).expect("it is JSON");
+    let mut state = LiveState::of(record.header.clone());
     let mut lines = vec![value(&started(&record.header, Path::new("records/simulated")))];
     replay(record, blocks, &mut |update| {
         state.take_in(update);
@@ -27,8 +27,8 @@ fn lines(record: &record::Record, blocks: usize) -> Vec<Value> {
     lines.push(value(&ended(record)));
     let (report, gate) =
         (serde_json::json!({ "report_version": 1 }), serde_json::json!({ "gate_version": 1 }));
-    lines.push(value(&afterwards(record, What::Report { report })));
-    lines.push(value(&afterwards(record, What::Gate { gate })));
+    lines.push(value(&afterwards(record, EventKind::Report { report })));
+    lines.push(value(&afterwards(record, EventKind::Gate { gate })));
     lines
 }
 

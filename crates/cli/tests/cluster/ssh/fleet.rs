@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use load::{LoadSpec, Until};
-use remote::generators::{Fleet, Ran};
+use remote::generators::{Fleet, FleetWindow};
 
 use super::{generator, own};
 use crate::hosts::{CONTROLLER, Hosts};
@@ -17,7 +17,7 @@ fn fleet(number: u32, spec: &LoadSpec) -> Fleet {
     begun(channels.collect(), spec.divided(number, 1))
 }
 
-fn is_named(ran: &Ran, name: &str) -> String {
+fn is_named(ran: &FleetWindow, name: &str) -> String {
     let [error] = &ran.lost[..] else { panic!("{:?}", ran.lost) };
     assert_eq!(error.generator, name);
     let [part] = &ran.parts[..] else { panic!("{:?}", ran.parts) };

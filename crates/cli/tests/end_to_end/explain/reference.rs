@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use explain::Subject;
+use explain::ExplainedService;
 use record::Capture;
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ const TOLERANCE: f64 = 0.1;
 type Key = (String, u64);
 
 /// Compares a subject's functions with the reference: the share of each of the most expensive ones.
-pub fn agrees(profiles: &Path, captures: &[Capture], variant: usize, subject: &Subject) {
+pub fn agrees(profiles: &Path, captures: &[Capture], variant: usize, subject: &ExplainedService) {
     let windows: Vec<(u64, u64)> =
         captures.iter().filter(|of| of.variant == variant).map(|of| (of.start_ns, of.end_ns)).collect();
     assert!(!windows.is_empty(), "there were captures");
@@ -35,7 +35,8 @@ pub fn agrees(profiles: &Path, captures: &[Capture], variant: usize, subject: &S
     reference.truncate(FUNCTIONS);
     assert!(reference.len() >= 5, "few functions: {reference:?}");
     let of_ours = |key: &Key| {
-        let is_it = |row: &&explain::Row| row.frame.function == key.0 && u64::from(row.frame.line) == key.1;
+        let is_it =
+            |row: &&explain::FunctionCost| row.frame.function == key.0 && u64::from(row.frame.line) == key.1;
         subject.functions.iter().filter(is_it).map(|row| row.self_us.value).sum::<f64>()
     };
     let ours: Vec<f64> = reference.iter().map(|(key, _)| of_ours(key)).collect();

@@ -10,7 +10,7 @@ use crate::captures::Profiles;
 use crate::cut::ThreadTrees;
 use crate::doubt::{DoubtKind, Note};
 use crate::tree::together;
-use crate::{Cut, Explanation, Frame, Interval, Kind, Node, Package, Tree, Window};
+use crate::{CodeKind, CostInterval, Cut, Explanation, Frame, Package, TimeWindow, Tree, TreePlace};
 
 /// Length of every window.
 pub const WINDOW_NS: u64 = 1_000_000_000;
@@ -44,14 +44,14 @@ impl Worker {
 }
 
 /// A function of a package, version 1.2.3.
-pub fn packaged(package: &str, name: &str, file: &str, kind: Kind) -> Frame {
+pub fn packaged(package: &str, name: &str, file: &str, kind: CodeKind) -> Frame {
     let package = Package { name: package.into(), version: Some("1.2.3".into()) };
     Frame { package: Some(package), ..Frame::new(name, file, 1, kind) }
 }
 
 /// A chain of calls, the last of which takes `us` microseconds in each of 100 requests.
 pub fn calls(frames: &[&Frame], us: f64) -> Tree {
-    let node = |index: usize| Node {
+    let node = |index: usize| TreePlace {
         frame: index,
         parent: index.checked_sub(1),
         self_value: if index + 1 == frames.len() { us * 1e5 } else { 0.0 },
@@ -65,8 +65,8 @@ pub fn calls(frames: &[&Frame], us: f64) -> Tree {
 
 /// A uniform service: 60 µs of its handler, 40 µs of V8 itself.
 pub fn plain_service() -> Tree {
-    let handler = Frame::new("handler", "server.js", 10, Kind::Application);
-    together(&[calls(&[&handler], 60.0), calls(&[&Frame::new("(program)", "", 0, Kind::Native)], 40.0)])
+    let handler = Frame::new("handler", "server.js", 10, CodeKind::Application);
+    together(&[calls(&[&handler], 60.0), calls(&[&Frame::new("(program)", "", 0, CodeKind::Native)], 40.0)])
 }
 
 /// A record with blocks that count.
@@ -175,17 +175,17 @@ impl Made {
     /// The explanation for this measured value, ±10 %.
     pub fn explained(&self, measured_us: f64) -> Explanation {
         let wide = measured_us.abs() * 0.1;
-        let us = Interval { value: measured_us, low: measured_us - wide, high: measured_us + wide };
+        let us = CostInterval { value: measured_us, low: measured_us - wide, high: measured_us + wide };
         self.explained_by(us)
     }
 
-    pub fn explained_by(&self, us: Interval) -> Explanation {
+    pub fn explained_by(&self, us: CostInterval) -> Explanation {
         super::super::explained(&self.record, &|_, _| Some(us), self)
     }
 }
 
 impl Profiles for Made {
-    fn cpu(&self, file: &ProfileFile, _: Window, _: &str) -> Result<Cut, Note> {
+    fn cpu(&self, file: &ProfileFile, _: TimeWindow, _: &str) -> Result<Cut, Note> {
         let cut_off = || Note::new(DoubtKind::ProfileCutOff, "cut off");
         let (tree, notes) = (self.trees.get(&file.path).cloned().ok_or_else(cut_off)?, self.notes.clone());
         Ok(Cut { tree, covered_ns: WINDOW_NS as f64, capped_ns: 0.0, samples: 1000, notes })

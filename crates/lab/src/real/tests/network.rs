@@ -10,11 +10,11 @@ use std::thread;
 use std::time::Duration;
 
 use analysis::Grade;
-use load::{Address, Generator, LoadSpec, Request, Until};
+use load::{Address, Generator, LoadSpec, RequestSpec, Until};
 use machine::TcpCounters;
 use record::{Cause, Counts, TcpUse};
 use rustix::net;
-use services::{Network, Visit};
+use services::{NamespaceVisit, NetworkPair};
 
 use super::findings;
 use crate::real::keeping::kept;
@@ -32,10 +32,10 @@ fn is_out_of_reach(test: &str) -> bool {
 }
 
 /// A network of the test's own, with the calling thread in it.
-fn somewhere() -> (Network, Visit) {
+fn somewhere() -> (NetworkPair, NamespaceVisit) {
     let here = || fs::read_link("/proc/thread-self/ns/net").unwrap();
     let home = here();
-    let network = Network::make(&plan::Network { rate_bit_per_s: None, delay: None }).unwrap();
+    let network = NetworkPair::make(&plan::Network { rate_bit_per_s: None, delay: None }).unwrap();
     let visit = network.services.visit().unwrap();
     assert_ne!(here(), home);
     (network, visit)
@@ -75,7 +75,7 @@ fn loaded(listener: &TcpListener, think: Duration, connections: u32, window: Dur
             keep_alive: false,
             connections,
             timeout: Duration::from_secs(2),
-            ..LoadSpec::new(Address::Tcp(address), vec![Request::new("GET", "/", "localhost")])
+            ..LoadSpec::new(Address::Tcp(address), vec![RequestSpec::new("GET", "/", "localhost")])
         };
         let before = TcpCounters::read().unwrap();
         let counts = Generator::start(spec).unwrap().run(Until::Elapsed(window));

@@ -27,7 +27,7 @@ fn ten(count: u64) -> Bench {
     bench(&get(), TEN, &settings(None), (Cut::Whole, count))
 }
 
-fn bench(request: &Request, protocol: Protocol, settings: &[u8], (cut, count): (Cut, u64)) -> Bench {
+fn bench(request: &RequestSpec, protocol: Protocol, settings: &[u8], (cut, count): (Cut, u64)) -> Bench {
     let mut bench = Bench::new(request, protocol, None, (cut, count));
     assert!(bench.said.starts_with(PREFACE), "it speaks first");
     bench.hear(settings);
@@ -38,11 +38,11 @@ fn bench(request: &Request, protocol: Protocol, settings: &[u8], (cut, count): (
 /// The tally after `count` requests are sent on streams 1, 3, 5 and so on, and then `bytes` are received.
 #[track_caller]
 fn effect(count: u64, bytes: &[&[u8]]) -> String {
-    heard_for(&Request { contract: anything(), ..get() }, count, bytes)
+    heard_for(&RequestSpec { contract: anything(), ..get() }, count, bytes)
 }
 
 #[track_caller]
-fn heard_for(request: &Request, count: u64, bytes: &[&[u8]]) -> String {
+fn heard_for(request: &RequestSpec, count: u64, bytes: &[&[u8]]) -> String {
     for_all_cuts(|cut| {
         let mut bench = bench(request, TEN, &settings(None), (cut, count));
         bench.hear(&bytes.concat());
@@ -66,13 +66,13 @@ fn responses_are_whole_however_frames_are_cut() {
     assert_eq!(effect(1, &[&trailing]), "opened 1, 200 x 1, bytes 5, decoded 5");
     let early = [head(1, "103", &[("link", "x")], 0), head(1, "103", &[], 0), good.clone()].concat();
     assert_eq!(effect(1, &[&early]), "opened 1, 200 x 1, bytes 5, decoded 5");
-    let posted = Request { body: vec![b'y'; 300], ..Request::new("POST", "/", "a") };
+    let posted = RequestSpec { body: vec![b'y'; 300], ..RequestSpec::new("POST", "/", "a") };
     assert_eq!(heard_for(&posted, 1, &[&early]), "opened 1, 200 x 1, bytes 5, decoded 5");
     for status in ["204", "304"] {
         let bare = head(1, status, &[("content-length", "5")], END_STREAM);
         assert_eq!(effect(1, &[&bare]), format!("opened 1, {status} x 1"));
     }
-    let to_head = Request { method: "HEAD".into(), ..get() };
+    let to_head = RequestSpec { method: "HEAD".into(), ..get() };
     let bare = head(1, "200", &[("content-length", "5")], END_STREAM);
     assert_eq!(heard_for(&to_head, 1, &[&bare]), "opened 1, 200 x 1");
     let squeezed = include_bytes!("../../../tests/vectors/page.gz");
@@ -254,7 +254,7 @@ fn a_reset_costs_its_stream_in_the_phase_it_was_in() {
     );
     assert_eq!(effect(2, &[&reset(1, REFUSED_STREAM), &other]), "opened 1, 200 x 1, head stream-refused x 1");
     // The initial window is 64 KiB, so the rest of the request is still to be sent.
-    let request = Request { body: vec![b'x'; 100_000], ..Request::new("POST", "/", "a") };
+    let request = RequestSpec { body: vec![b'x'; 100_000], ..RequestSpec::new("POST", "/", "a") };
     let heard = |bytes: &[&[u8]]| heard_for(&request, 1, bytes);
     assert_eq!(heard(&[&reset(1, CANCEL)]), "opened 1, send stream-reset x 1");
     // The response is complete, and the server does not need the rest of the request.
@@ -460,7 +460,7 @@ fn a_silent_connection_is_given_up_with_all_its_streams() {
 #[test]
 fn a_long_request_waits_for_the_windows_and_is_sent_whole() {
     const BYTES: usize = 1 << 20;
-    let request = Request { body: vec![b'x'; BYTES], ..Request::new("POST", "/", "a") };
+    let request = RequestSpec { body: vec![b'x'; BYTES], ..RequestSpec::new("POST", "/", "a") };
     for_all_cuts(|cut| {
         let mut bench = bench(&request, TEN, &settings(None), (cut, 1));
         let (mut got, mut rounds, mut ended) = (0, 0, false);

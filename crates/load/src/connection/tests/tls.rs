@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion};
 
 use super::*;
-use crate::{ClientCertificate, Tls, Trust, trust};
+use crate::{ClientCertificate, TlsSpec, Trust, trust};
 
 const NAME: &str = "proofload.test";
 const HTTP1: Protocol = Protocol::Http1 { pipeline: 1 };
@@ -45,7 +45,7 @@ pub(super) fn client(protocol: Protocol) -> TlsSettings {
 
 fn client_of(certified: &Certified, name: &str, protocol: Protocol) -> TlsSettings {
     let trust = Trust::Authorities(certified.0.clone().into_bytes());
-    trust::settings(&Tls { server_name: name.into(), trust, resumption: true, client: None }, protocol)
+    trust::settings(&TlsSpec { server_name: name.into(), trust, resumption: true, client: None }, protocol)
         .unwrap()
 }
 
@@ -247,7 +247,7 @@ fn what_is_wrong_with_a_certificate_is_said_in_words() {
 
 #[test]
 fn a_long_request_is_written_as_the_socket_takes_it() {
-    let request = Request { body: vec![b'x'; 1 << 20], ..Request::new("POST", "/", NAME) };
+    let request = RequestSpec { body: vec![b'x'; 1 << 20], ..RequestSpec::new("POST", "/", NAME) };
     let mut bench = Bench::new(&request, HTTP1, Some(client(HTTP1)), (Cut::Whole, 1));
     Server::new(&Server::config(VERSIONS[1], b"http/1.1")).read(&mut bench);
     // If the socket is full, the request is still being written, and only a part of it is in memory.
@@ -266,7 +266,7 @@ fn trusting_itself(names: &str, client: Option<ClientCertificate>) -> (Certified
     parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let certificate = parameters.self_signed(&key).unwrap();
     let trust = Trust::Authorities(certificate.pem().into_bytes());
-    let tls = Tls { server_name: names.into(), trust, resumption: true, client };
+    let tls = TlsSpec { server_name: names.into(), trust, resumption: true, client };
     let settings = trust::settings(&tls, HTTP1).unwrap();
     ((certificate.pem(), certificate.der().clone(), key.serialize_der()), settings)
 }
@@ -354,7 +354,7 @@ fn refuses_a_client_certificate_without_its_key() {
         [(other, "not that of the certificate"), (encrypted, "encrypted"), (chain.clone(), "no private key")]
     {
         let client = Some(ClientCertificate { chain: chain.clone(), key });
-        let tls = Tls { server_name: NAME.into(), trust: Trust::Anything, resumption: true, client };
+        let tls = TlsSpec { server_name: NAME.into(), trust: Trust::Anything, resumption: true, client };
         let error = trust::settings(&tls, HTTP1).expect_err("it is refused").to_string();
         assert!(error.contains(said), "{error}");
     }

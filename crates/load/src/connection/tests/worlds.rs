@@ -21,10 +21,10 @@ use rustls::{ServerConfig, ServerConnection};
 use super::tls::{Server, client};
 use crate::arena::RequestSampler;
 use crate::connection::TlsSettings;
-use crate::pacer::{Pace, Pacer};
+use crate::pacer::{Pacer, SharedPace};
 use crate::worker::simulation::{Sum, add, assert_all_happen, run_seeds, settings, summed};
-use crate::worker::{Action, Settings, Worker};
-use crate::{Process, Protocol, Rate, Request, Until};
+use crate::worker::{Action, Worker, WorkerSettings};
+use crate::{ArrivalProcess, Protocol, Rate, RequestSpec, Until};
 use peer::{Deeds, Ending, Nature, Peer};
 
 const SEEDS: u64 = 600;
@@ -139,8 +139,9 @@ impl World {
         let secure = rng.random_bool(0.5).then(|| SECURE.clone());
         let body = [0, 0, 300, 100_000][rng.random_range(0..4)];
         let method = if body > 0 { "POST" } else { "GET" };
-        let request = Request { body: vec![b'y'; body], ..Request::new(method, "/", "proofload.test") };
-        let settings = Settings {
+        let request =
+            RequestSpec { body: vec![b'y'; body], ..RequestSpec::new(method, "/", "proofload.test") };
+        let settings = WorkerSettings {
             tls: secure.as_ref().map(|(client, _)| client.clone()),
             fresh,
             sample_every: [0, 1, 3][rng.random_range(0..3)],
@@ -159,7 +160,7 @@ impl World {
             deeds.allow(&[Cause::Timeout, Cause::Abandoned], u64::MAX);
         }
         let rate = Rate::Constant(10f64.powf(rng.random_range(1.0..3.0)));
-        let pace = Pace { rate, process: Process::Poisson, seed };
+        let pace = SharedPace { rate, process: ArrivalProcess::Poisson, seed };
         let pacer = rng.random_bool(0.4).then(|| Pacer::new(pace, 0, 1));
         let connections = rng.random_range(1..=4);
         let server = secure.map(|(_, server)| server);

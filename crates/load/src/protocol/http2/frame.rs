@@ -37,18 +37,18 @@ pub(super) const REFUSED_STREAM: u32 = 7;
 pub(super) const CANCEL: u32 = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct Http2Frame {
     pub(super) length: usize,
     pub(super) kind: u8,
     pub(super) flags: u8,
     pub(super) stream: u32,
 }
 
-impl Frame {
-    pub(super) fn read(head: [u8; HEAD_BYTES]) -> Frame {
+impl Http2Frame {
+    pub(super) fn read(head: [u8; HEAD_BYTES]) -> Http2Frame {
         let [a, b, c, kind, flags, rest @ ..] = head;
         let stream = u32::from_be_bytes(rest) & 0x7fff_ffff;
-        Frame { length: u32::from_be_bytes([0, a, b, c]) as usize, kind, flags, stream }
+        Http2Frame { length: u32::from_be_bytes([0, a, b, c]) as usize, kind, flags, stream }
     }
 
     pub(super) fn has(&self, flag: u8) -> bool {

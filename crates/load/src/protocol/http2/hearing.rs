@@ -4,10 +4,10 @@ use model::Cause;
 
 use super::frame::*;
 use super::hpack::Undecodable;
-use super::response::Shape;
+use super::response::ResponseShape;
 use super::{BLOCK_MAX, Http2, Leaving, WINDOW_BYTES, WINDOW_MAX};
 use crate::connection::Recorder;
-use crate::reader::{Head, Sink};
+use crate::reader::{ResponseHead, Sink};
 
 /// An error means that the connection is no longer usable.
 pub(super) type Heard = Result<(), Cause>;
@@ -20,7 +20,7 @@ impl Http2 {
                 let Some(head) = gather(&mut self.reading.held, &mut bytes, HEAD_BYTES) else {
                     return Ok(());
                 };
-                let frame = Frame::read(*head.first_chunk().expect("as many as were gathered"));
+                let frame = Http2Frame::read(*head.first_chunk().expect("as many as were gathered"));
                 self.reading.held.clear();
                 self.begin_frame(frame, recorder)?;
                 self.reading.frame = Some(frame);
@@ -46,7 +46,7 @@ impl Http2 {
     }
 
     /// Checks a frame by its head.
-    fn begin_frame(&mut self, frame: Frame, recorder: &mut Recorder<'_>) -> Heard {
+    fn begin_frame(&mut self, frame: Http2Frame, recorder: &mut Recorder<'_>) -> Heard {
         let continues = self.reading.open_block.as_ref().map(|(begun, _)| begun.stream);
         let is_in_order = match continues {
             Some(stream) => frame.kind == CONTINUATION && frame.stream == stream,
@@ -76,11 +76,11 @@ impl Http2 {
     }
 
     /// Whether a frame belongs to a stream that was not begun.
-    fn is_idle(&self, frame: Frame) -> bool {
+    fn is_idle(&self, frame: Http2Frame) -> bool {
         frame.kind != PRIORITY && (frame.stream >= self.next || frame.stream.is_multiple_of(2))
     }
 
-    fn end_frame(&mut self, frame: Frame, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
+    fn end_frame(&mut self, frame: Http2Frame, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
         match frame.kind {
             HEADERS => {
                 let fragment = fragment(frame, payload).ok_or(Cause::Malformed)?;
@@ -125,17 +125,17 @@ impl Http2 {
 
     /// Handles a complete block of fields. It is decoded even if no stream waits for it, because later blocks
     /// refer to it.
-    fn block(&mut self, frame: Frame, block: &[u8], recorder: &mut Recorder<'_>) -> Heard {
+    fn block(&mut self, frame: Http2Frame, block: &[u8], recorder: &mut Recorder<'_>) -> Heard {
         if self.decoder.decode(block).map_err(|Undecodable| Cause::Malformed)? {
-            self.shape = Shape::of(&self.decoder.fields);
+            self.shape = ResponseShape::of(&self.decoder.fields);
         }
         let Some(index) = self.find(frame.stream) else { return Ok(()) };
         let stream = &mut self.streams[index];
         stream.request.received(recorder.now_ns);
         let ends = frame.has(END_STREAM);
         let flaw = match (self.shape, stream.has_head) {
-            (Shape::Interim, false) if !ends => return Ok(()),
-            (Shape::Head { status, length }, false) => {
+            (ResponseShape::Interim, false) if !ends => return Ok(()),
+            (ResponseShape::Head { status, length }, false) => {
                 (stream.status, stream.length, stream.has_head) = (status, length, true);
                 let (name, mut headers) = (|name| str::from_utf8(name).unwrap_or_default(), Vec::new());
                 if recorder.check.reads_fields(stream.request.choice.endpoint) {
@@ -143,11 +143,11 @@ impl Http2 {
                     headers
                         .extend(fields.map(|field| httparse::Header { name: name(field.0), value: field.1 }));
                 }
-                (&mut stream.request, &mut *recorder.check).head(&Head { status, headers: &headers });
+                (&mut stream.request, &mut *recorder.check).head(&ResponseHead { status, headers: &headers });
                 None
             }
-            (Shape::Trailers, true) if ends => None,
-            (Shape::Refused(cause), _) => Some(cause),
+            (ResponseShape::Trailers, true) if ends => None,
+            (ResponseShape::Refused(cause), _) => Some(cause),
             _ => Some(Cause::Malformed),
         };
         match flaw {
@@ -159,7 +159,7 @@ impl Http2 {
     }
 
     /// DATA counts against the windows in full, including padding (RFC 9113, section 6.9.1).
-    fn begin_data(&mut self, frame: Frame, recorder: &mut Recorder<'_>) -> Heard {
+    fn begin_data(&mut self, frame: Http2Frame, recorder: &mut Recorder<'_>) -> Heard {
         let bytes = frame.length as u32;
         self.reading.left = frame.length;
         self.reading.padding = (!frame.has(PADDED)).then_some(0);
@@ -184,7 +184,7 @@ impl Http2 {
     /// Reads the available part of a DATA frame. Returns false if more of it is to come.
     fn read_data(
         &mut self,
-        frame: Frame,
+        frame: Http2Frame,
         bytes: &mut &[u8],
         recorder: &mut Recorder<'_>,
     ) -> Result<bool, Cause> {
@@ -236,7 +236,7 @@ impl Http2 {
         self.lose(index, cause, None, recorder);
     }
 
-    fn set(&mut self, frame: Frame, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
+    fn set(&mut self, frame: Http2Frame, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
         if frame.has(ACK) {
             return demand(payload.is_empty());
         }
@@ -288,7 +288,7 @@ impl Http2 {
         Ok(())
     }
 
-    fn widen(&mut self, frame: Frame, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
+    fn widen(&mut self, frame: Http2Frame, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
         let more = number(payload).filter(|_| payload.len() == 4).ok_or(Cause::Malformed)? & 0x7fff_ffff;
         demand(frame.stream == 0 || !self.is_idle(frame))?;
         let is_allowed = |window: i64| more > 0 && window <= WINDOW_MAX;
@@ -323,7 +323,7 @@ fn gather<'a, 'b: 'a>(held: &'a mut Vec<u8>, bytes: &mut &'b [u8], wanted: usize
 }
 
 /// The fields in a HEADERS frame, without padding and priority.
-fn fragment(frame: Frame, mut payload: &[u8]) -> Option<&[u8]> {
+fn fragment(frame: Http2Frame, mut payload: &[u8]) -> Option<&[u8]> {
     if frame.has(PADDED) {
         let (&padding, rest) = payload.split_first()?;
         payload = rest.get(..rest.len().checked_sub(padding.into())?)?;

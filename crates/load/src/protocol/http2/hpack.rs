@@ -25,12 +25,12 @@ const ENTRY_BYTES: usize = 32;
 pub(super) struct Undecodable;
 
 #[derive(Debug)]
-struct Entry {
+struct HeaderEntry {
     text: Vec<u8>,
     name_bytes: usize,
 }
 
-impl Entry {
+impl HeaderEntry {
     fn field(&self) -> (&[u8], &[u8]) {
         self.text.split_at(self.name_bytes)
     }
@@ -82,23 +82,23 @@ impl Fields {
 
 /// The dynamic table of one direction.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct HeaderTable {
     /// Newest first.
-    entries: VecDeque<Entry>,
+    entries: VecDeque<HeaderEntry>,
     pub(super) bytes: usize,
     max: usize,
 }
 
-impl Default for Table {
-    fn default() -> Table {
-        Table { entries: VecDeque::new(), bytes: 0, max: TABLE_BYTES }
+impl Default for HeaderTable {
+    fn default() -> HeaderTable {
+        HeaderTable { entries: VecDeque::new(), bytes: 0, max: TABLE_BYTES }
     }
 }
 
-impl Table {
+impl HeaderTable {
     fn look_up(&self, index: usize) -> Result<(&[u8], &[u8]), Undecodable> {
         match index.checked_sub(1 + STATIC.len()) {
-            Some(place) => self.entries.get(place).map(Entry::field).ok_or(Undecodable),
+            Some(place) => self.entries.get(place).map(HeaderEntry::field).ok_or(Undecodable),
             None => {
                 let (name, value) = STATIC.get(index.wrapping_sub(1)).ok_or(Undecodable)?;
                 Ok((name.as_bytes(), value.as_bytes()))
@@ -119,7 +119,7 @@ impl Table {
         room
     }
 
-    fn insert(&mut self, entry: Entry) {
+    fn insert(&mut self, entry: HeaderEntry) {
         self.bytes += entry.size();
         self.entries.push_front(entry);
     }
@@ -128,7 +128,7 @@ impl Table {
 /// Decodes the heads of one connection, each of which may refer to earlier ones.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
-    pub(super) table: Table,
+    pub(super) table: HeaderTable,
     /// The fields of the last block.
     pub(super) fields: Fields,
     /// The block of `fields`, if decoding it again would give the same result.
@@ -197,7 +197,7 @@ impl Decoder {
             if bytes <= self.table.max {
                 text.clear();
                 text.extend_from_slice(&self.strings);
-                self.table.insert(Entry { text, name_bytes });
+                self.table.insert(HeaderEntry { text, name_bytes });
             }
         }
         Ok(())
@@ -247,7 +247,7 @@ fn take(rest: &mut &[u8]) -> Result<u8, Undecodable> {
 /// If the table is full, fields are written out.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
-    table: Table,
+    table: HeaderTable,
     /// The peer must empty its table, and its new size must be sent.
     is_resized: bool,
     block: Vec<u8>,
@@ -258,7 +258,7 @@ impl Encoder {
     pub(super) fn limit(&mut self, bytes: u32) {
         let bytes = (bytes as usize).min(TABLE_BYTES);
         if bytes < self.table.max {
-            self.table = Table { max: bytes, ..Table::default() };
+            self.table = HeaderTable { max: bytes, ..HeaderTable::default() };
             self.is_resized = true;
         }
     }
@@ -281,7 +281,7 @@ impl Encoder {
 
     fn push(&mut self, name: &[u8], value: &[u8]) {
         let in_static = STATIC.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        let in_table = self.table.entries.iter().map(Entry::field);
+        let in_table = self.table.entries.iter().map(HeaderEntry::field);
         let mut index_of_name = 0;
         for (index, known) in (1..).zip(in_static.chain(in_table)) {
             if known == (name, value) {
@@ -291,7 +291,7 @@ impl Encoder {
                 index_of_name = index;
             }
         }
-        let entry = Entry { text: [name, value].concat(), name_bytes: name.len() };
+        let entry = HeaderEntry { text: [name, value].concat(), name_bytes: name.len() };
         // Paths and lengths usually belong to one request and would fill the table.
         let is_kept = !matches!(name, b":path" | b"content-length")
             && self.table.bytes + entry.size() <= self.table.max;

@@ -8,7 +8,7 @@ use super::request::OF_HTTP1;
 use crate::reader::decimal;
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ResponseShape {
     /// More heads follow.
     Interim,
     /// The final head, with the length it announces.
@@ -20,8 +20,8 @@ pub(super) enum Shape {
     Refused(Cause),
 }
 
-impl Shape {
-    pub(super) fn of(fields: &Fields) -> Shape {
+impl ResponseShape {
+    pub(super) fn of(fields: &Fields) -> ResponseShape {
         let mut status = None;
         let mut length = None;
         for (number, (name, value)) in fields.iter().enumerate() {
@@ -30,25 +30,25 @@ impl Shape {
                 b":status" if number == 0 => status = decimal(value).filter(|_| value.len() == 3),
                 b"content-length" => match decimal(value) {
                     Some(bytes) if length.is_none_or(|known| known == bytes) => length = Some(bytes),
-                    _ => return Shape::Refused(Cause::Malformed),
+                    _ => return ResponseShape::Refused(Cause::Malformed),
                 },
                 _ if OF_HTTP1[1..].iter().any(|known| known.as_bytes() == name) => {
-                    return Shape::Refused(Cause::Malformed);
+                    return ResponseShape::Refused(Cause::Malformed);
                 }
-                _ if !is_name(name) || !is_value(value) => return Shape::Refused(Cause::Malformed),
+                _ if !is_name(name) || !is_value(value) => return ResponseShape::Refused(Cause::Malformed),
                 _ => {}
             }
             if number == 0 && name == b":status" && status.is_none() {
-                return Shape::Refused(Cause::Malformed);
+                return ResponseShape::Refused(Cause::Malformed);
             }
         }
         match status {
-            _ if fields.too_large => Shape::Refused(Cause::TooLarge),
-            None => Shape::Trailers,
+            _ if fields.too_large => ResponseShape::Refused(Cause::TooLarge),
+            None => ResponseShape::Trailers,
             // HTTP/2 has no upgrades.
-            Some(..=99 | 101) => Shape::Refused(Cause::Malformed),
-            Some(100..=199) => Shape::Interim,
-            Some(status) => Shape::Head { status: status as u16, length },
+            Some(..=99 | 101) => ResponseShape::Refused(Cause::Malformed),
+            Some(100..=199) => ResponseShape::Interim,
+            Some(status) => ResponseShape::Head { status: status as u16, length },
         }
     }
 }

@@ -4,11 +4,11 @@
 //! No count exceeds the input, and only a head is stored. This module is built for tests and fuzzing only,
 //! and does not define the expected outcome of any bytes.
 
-use super::{HEAD_LIMIT_BYTES, Head, Progress, ReadError, ResponseReader, Sink};
+use super::{HEAD_LIMIT_BYTES, ReadProgress, ResponseHead, ResponseReadError, ResponseReader, Sink};
 
 /// For callers that need only the head.
-impl<F: FnMut(&Head<'_>)> Sink for F {
-    fn head(&mut self, head: &Head<'_>) {
+impl<F: FnMut(&ResponseHead<'_>)> Sink for F {
+    fn head(&mut self, head: &ResponseHead<'_>) {
         self(head);
     }
 
@@ -60,17 +60,17 @@ pub(crate) fn outcome(feed: Feed<'_>) -> (Outcome, Option<Shown>) {
                 Ok(reader.skip(skippable))
             } else {
                 from = end;
-                reader.read(&bytes[start..end], &mut |head: &Head<'_>| {
+                reader.read(&bytes[start..end], &mut |head: &ResponseHead<'_>| {
                     let headers = head.headers.iter().map(|header| (header.name.into(), header.value.into()));
                     shown.push((head.status, headers.collect()));
                 })
             };
             check(&reader, from, shown.len());
             match progress {
-                Ok(Progress::More) => {}
-                Ok(Progress::Done { extra }) => return (done(&reader, bytes, from, extra), shown.pop()),
+                Ok(ReadProgress::More) => {}
+                Ok(ReadProgress::Done { extra }) => return (done(&reader, bytes, from, extra), shown.pop()),
                 Err(error) => {
-                    let error = if error == ReadError::TooLarge { "too-large" } else { "malformed" };
+                    let error = if error == ResponseReadError::TooLarge { "too-large" } else { "malformed" };
                     let place = if reader.in_body() { "body" } else { "head" };
                     return (format!("{error} {place}"), shown.pop());
                 }

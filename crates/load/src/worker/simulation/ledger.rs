@@ -15,10 +15,10 @@ use super::TIMEOUT_NS;
 use super::book::{Book, Outcome};
 use super::server::Plan;
 use crate::Until;
-use crate::arena::{Choice, RequestSampler};
+use crate::arena::{RequestChoice, RequestSampler};
 use crate::check::FIRST_EVERY_NS;
 use crate::pacer::Pacer;
-use crate::worker::Settings;
+use crate::worker::WorkerSettings;
 
 /// The expected effect of bytes, an end or an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +32,7 @@ pub(super) struct Ledger {
     pub(super) lines: Vec<Line>,
     pub(super) book: Book,
     pub(super) timetable: Option<Timetable>,
-    pub(super) settings: Settings,
+    pub(super) settings: WorkerSettings,
     sampler: RequestSampler,
     /// Heads by endpoint.
     heads: Vec<u64>,
@@ -173,7 +173,7 @@ impl Ledger {
                 return self.lose(index, now_ns, Cause::ClosedEarly);
             };
             request.first_byte_ns.get_or_insert(now_ns);
-            let Choice { endpoint, bodiless, .. } = request.choice;
+            let RequestChoice { endpoint, bodiless, .. } = request.choice;
             let plan = &line.plans[0];
             let (head_end, error, end) = (plan.head_end, plan.error, plan.end);
             let all = line.received + count;
@@ -324,7 +324,7 @@ const BACKOFF_LAST_NS: u64 = 1_000_000_000;
 /// A request in flight.
 #[derive(Debug)]
 pub(super) struct InFlight {
-    pub(super) choice: Choice,
+    pub(super) choice: RequestChoice,
     pub(super) number: u64,
     pub(super) sent_ns: u64,
     pub(super) due_ns: Option<u64>,

@@ -27,7 +27,7 @@ pub(super) fn encoded(field: Field<'_>, text: &str, times: usize) -> Vec<Range<u
         let is_begin = |c: char| is_end(c) || c == '?' || c == '\'';
         let start = percent - text[from..percent].rsplit(is_begin).next().unwrap_or_default().len();
         apostrophes += text[from..start].matches('\'').count();
-        let one = Encoded::of(text, start, apostrophes % 2 == 1);
+        let one = EncodedText::of(text, start, apostrophes % 2 == 1);
         from = one.value.end;
         apostrophes += text[start..from].matches('\'').count();
         found.extend(one.secret(field, text, times));
@@ -40,22 +40,22 @@ fn is_end(c: char) -> bool {
 }
 
 /// A field of a query or of a form, which may have no name: a word of a path, for example.
-struct Encoded {
+struct EncodedText {
     name: Range<usize>,
     value: Range<usize>,
 }
 
-impl Encoded {
+impl EncodedText {
     /// The one that begins at `start`; `is_quoted`: an apostrophe ends it.
-    fn of(text: &str, start: usize, is_quoted: bool) -> Encoded {
+    fn of(text: &str, start: usize, is_quoted: bool) -> EncodedText {
         let ends = |c: char| is_end(c) || is_quoted && c == '\'';
         let length = text[start..].find(|c| ends(c) || "=?".contains(c)).unwrap_or(text.len() - start);
         let end = start + length;
         if !text[end..].starts_with('=') {
-            return Encoded { name: start..start, value: start..end };
+            return EncodedText { name: start..start, value: start..end };
         }
         let length = text[end + 1..].find(ends).unwrap_or(text.len() - end - 1);
-        Encoded { name: start..end, value: end + 1..end + 1 + length }
+        EncodedText { name: start..end, value: end + 1..end + 1 + length }
     }
 
     fn secret(&self, field: Field<'_>, text: &str, times: usize) -> Option<Range<usize>> {

@@ -36,7 +36,7 @@ pub(super) fn values(text: &str, name: &Range<usize>, field: Field<'_>) -> Vec<R
         return values;
     }
     let begin = value_start(text, at, closed, separator);
-    let found = Behind { text, name, field, closed, separator, begin };
+    let found = NamedValue { text, name, field, closed, separator, begin };
     let value = found.value();
     if value.is_empty() || found.is_reference(&value) { Vec::new() } else { vec![value] }
 }
@@ -166,7 +166,7 @@ fn paired(text: &str, name: &Range<usize>, behind: &str) -> Option<usize> {
 }
 
 /// A value that begins behind a name.
-struct Behind<'t> {
+struct NamedValue<'t> {
     text: &'t str,
     name: &'t Range<usize>,
     field: Field<'t>,
@@ -175,7 +175,7 @@ struct Behind<'t> {
     begin: usize,
 }
 
-impl Behind<'_> {
+impl NamedValue<'_> {
     fn before(&self) -> &str {
         &self.text[..self.name.start]
     }

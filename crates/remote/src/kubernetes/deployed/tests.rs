@@ -21,7 +21,7 @@ fn name(port: &str) -> Option<ServicePort> {
 /// Where it is found, or why it is not.
 fn found(spec: &Value, wanted: Option<ServicePort>) -> String {
     match address(PLACE, &service(spec.clone()), wanted.as_ref()) {
-        Ok(Found { address, port }) => format!("{address} {port}"),
+        Ok(ServiceLookup { address, port }) => format!("{address} {port}"),
         Err(error) => format!("{error} | {}", error.hint().unwrap_or_default()),
     }
 }
@@ -70,7 +70,7 @@ fn endpoint(address: &str, pod: &str, conditions: Value) -> Value {
 
 #[test]
 fn pods_are_those_of_the_port_and_of_its_family_each_once_with_what_the_cluster_tells_of_them() {
-    let found = Found { address: "10.84.0.7:80".parse().unwrap(), port: "http".into() };
+    let found = ServiceLookup { address: "10.84.0.7:80".parse().unwrap(), port: "http".into() };
     let slices = [
         slice(
             "IPv4",

@@ -40,11 +40,11 @@ fn it_opens_when_all_run_in_the_order_of_their_index_and_not_before() {
     let mut barrier = Barrier::new(3, "img".into());
     let two = [pod(2, running()), pod(0, running()), pod(1, waiting("ContainerCreating", ""))];
     for (pods, what) in [(&two[..], "being made"), (&two[..2], "not there yet")] {
-        let wait = Step::Wait(format!("2 of 3 pods running, 1 {what}"));
+        let wait = PodStep::Wait(format!("2 of 3 pods running, 1 {what}"));
         assert_eq!(barrier.step(seconds(1), pods, None), wait);
     }
     let all = [pod(2, running()), pod(0, running()), pod(1, running())];
-    let Step::Open(pods) = barrier.step(seconds(2), &all, None) else { panic!("it is closed") };
+    let PodStep::Open(pods) = barrier.step(seconds(2), &all, None) else { panic!("it is closed") };
     assert_eq!(pods.iter().map(|pod| pod.index).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
@@ -53,15 +53,15 @@ fn an_image_that_does_not_come_is_waited_for_a_little_and_told_in_the_nodes_word
     let mut barrier = Barrier::new(1, "nowhere/img:1".into());
     let first = [pod(0, waiting("ErrImagePull", "not found"))];
     let again = [pod(0, waiting("ImagePullBackOff", "Back-off pulling image"))];
-    let Step::Wait(words) = barrier.step(seconds(2), &first, None) else { panic!("too early") };
+    let PodStep::Wait(words) = barrier.step(seconds(2), &first, None) else { panic!("too early") };
     assert!(words.contains("ErrImagePull: not found"), "{words}");
-    assert!(matches!(barrier.step(seconds(12), &again, None), Step::Wait(_)));
-    let Step::Broken(error) = barrier.step(seconds(17), &again, None) else { panic!("for ever") };
+    assert!(matches!(barrier.step(seconds(12), &again, None), PodStep::Wait(_)));
+    let PodStep::Broken(error) = barrier.step(seconds(17), &again, None) else { panic!("for ever") };
     assert!(error.to_string().contains("nowhere/img:1"), "{error}");
     // What no second try mends is told at once.
     let mut barrier = Barrier::new(1, "Nowhere".into());
     let invalid = [pod(0, waiting("InvalidImageName", "couldn't parse"))];
-    let Step::Broken(error) = barrier.step(seconds(1), &invalid, None) else { panic!("it is waited for") };
+    let PodStep::Broken(error) = barrier.step(seconds(1), &invalid, None) else { panic!("it is waited for") };
     assert!(error.hint().unwrap().contains("lower case"), "{error:?}");
 }
 
@@ -72,18 +72,18 @@ fn trouble_that_passes_is_forgotten_and_progress_begins_it_anew() {
         {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes are available"}]});
     let placed = [pod(0, running()), pod(1, waiting("ContainerCreating", ""))];
     let one = [pod(0, running()), pod(1, homeless)];
-    assert!(matches!(barrier.step(seconds(1), &one, None), Step::Wait(_)));
-    assert!(matches!(barrier.step(seconds(9), &placed, None), Step::Wait(_)));
-    assert!(matches!(barrier.step(seconds(12), &one, None), Step::Wait(_)));
-    let Step::Broken(error) = barrier.step(seconds(22), &one, None) else { panic!("for ever") };
+    assert!(matches!(barrier.step(seconds(1), &one, None), PodStep::Wait(_)));
+    assert!(matches!(barrier.step(seconds(9), &placed, None), PodStep::Wait(_)));
+    assert!(matches!(barrier.step(seconds(12), &one, None), PodStep::Wait(_)));
+    let PodStep::Broken(error) = barrier.step(seconds(22), &one, None) else { panic!("for ever") };
     assert_eq!(error.to_string(), "1 of 2 pods without a node: Unschedulable: 0/2 nodes are available");
     // A quota lets pods through one after the other: only where none comes any more it is in the way.
     let mut barrier = Barrier::new(3, "img".into());
     let quota = Some("exceeded quota: tight");
-    assert!(matches!(barrier.step(seconds(1), &placed[..1], quota), Step::Wait(_)));
-    assert!(matches!(barrier.step(seconds(5), &placed, quota), Step::Wait(_)));
-    assert!(matches!(barrier.step(seconds(19), &placed, quota), Step::Wait(_)));
-    let Step::Broken(error) = barrier.step(seconds(20), &placed, quota) else { panic!("for ever") };
+    assert!(matches!(barrier.step(seconds(1), &placed[..1], quota), PodStep::Wait(_)));
+    assert!(matches!(barrier.step(seconds(5), &placed, quota), PodStep::Wait(_)));
+    assert!(matches!(barrier.step(seconds(19), &placed, quota), PodStep::Wait(_)));
+    let PodStep::Broken(error) = barrier.step(seconds(20), &placed, quota) else { panic!("for ever") };
     assert_eq!(error.to_string(), "the cluster refuses its pods: exceeded quota: tight");
     assert!(error.hint().unwrap().contains("larger quota"));
 }
@@ -93,7 +93,7 @@ fn a_pod_that_ends_is_told_at_once_with_what_is_known_of_it() {
     let ended = |state: Value| {
         let mut barrier = Barrier::new(1, "img".into());
         match barrier.step(seconds(1), &[pod(0, state)], None) {
-            Step::Broken(error) => error.to_string(),
+            PodStep::Broken(error) => error.to_string(),
             step => panic!("{step:?}"),
         }
     };
@@ -114,9 +114,9 @@ fn a_pod_that_ends_is_told_at_once_with_what_is_known_of_it() {
 fn nobody_waits_for_ever() {
     let mut barrier = Barrier::new(1, "img".into());
     let made = [pod(0, waiting("ContainerCreating", ""))];
-    assert!(matches!(barrier.step(OPEN_MAX, &made, None), Step::Wait(_)));
+    assert!(matches!(barrier.step(OPEN_MAX, &made, None), PodStep::Wait(_)));
     let late = barrier.step(OPEN_MAX + seconds(1), &made, None);
-    let Step::Broken(late) = late else { panic!("for ever") };
+    let PodStep::Broken(late) = late else { panic!("for ever") };
     assert_eq!(late.to_string(), "after 301 s 0 of 1 pod running, 1 being made");
 }
 

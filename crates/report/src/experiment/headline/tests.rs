@@ -8,12 +8,12 @@ use stats::Estimate;
 use super::*;
 use crate::kept;
 
-fn said(record: &Record, conclusion: &Conclusion) -> (State, String) {
+fn said(record: &Record, conclusion: &Conclusion) -> (RunState, String) {
     (state(record, conclusion), headline(record, conclusion))
 }
 
 /// The stored record as if its only comparison had this outcome.
-fn decided(metric: Metric, outcome: Outcome, (ratio, low, high): (f64, f64, f64)) -> (State, String) {
+fn decided(metric: Metric, outcome: Outcome, (ratio, low, high): (f64, f64, f64)) -> (RunState, String) {
     let mut record = kept();
     record.header.plan.design.metric = metric;
     let mut conclusion = conclude(&record);
@@ -40,7 +40,7 @@ fn a_difference_is_a_sentence_that_needs_no_glossary() {
     ];
     let told = told.map(|(metric, outcome, figures)| {
         let (state, text) = decided(metric, outcome, figures);
-        assert_eq!(state, State::Decided);
+        assert_eq!(state, RunState::Decided);
         text
     });
     insta::assert_snapshot!(told.join("\n"));

@@ -23,7 +23,7 @@ const END: usize = 256;
 const LONGEST: usize = 30;
 
 /// Tables derived from the lengths.
-struct Code {
+struct HuffmanCode {
     /// For each length: its first code, the code after its last one, and the offset of its symbols in
     /// `symbols`.
     lengths: [(u32, u32, usize); LONGEST + 1],
@@ -34,8 +34,9 @@ struct Code {
     short: [(u8, u8); 256],
 }
 
-static CODE: Code = {
-    let mut all = Code { lengths: [(0, 0, 0); LONGEST + 1], symbols: [0; END + 1], short: [(0, 0); 256] };
+static CODE: HuffmanCode = {
+    let mut all =
+        HuffmanCode { lengths: [(0, 0, 0); LONGEST + 1], symbols: [0; END + 1], short: [(0, 0); 256] };
     let (mut code, mut length, mut place) = (0, 1, 0);
     while length <= LONGEST {
         let (first, from, mut symbol) = (code, place, 0);

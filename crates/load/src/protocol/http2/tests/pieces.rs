@@ -12,12 +12,12 @@ use super::frame::{PAYLOAD_MAX, SETTINGS, push};
 use super::hpack::TABLE_BYTES;
 use super::{BLOCK_MAX, Http2};
 use crate::arena::{RequestArena, RequestSampler};
-use crate::check::Check;
-use crate::connection::{Effect, InFlight, Recorder};
+use crate::check::ContractCheck;
+use crate::connection::{ConnectionEffect, InFlight, Recorder};
 use crate::protocol::Session;
-use crate::tally::Tally;
-use crate::worker::Settings;
-use crate::{Contract, Protocol, Request};
+use crate::tally::ThreadTally;
+use crate::worker::WorkerSettings;
+use crate::{Contract, Protocol, RequestSpec};
 
 /// Requests in flight when the bytes arrive. The second and later ones have bodies.
 const REQUESTS: u32 = 3;
@@ -33,9 +33,9 @@ pub fn same_for_every_cut(bytes: &[u8], cuts: &[usize]) {
 
 /// The tally and the output if requests are in flight, these bytes arrive, and the connection ends.
 fn outcome(bytes: &[u8], cuts: &[usize]) -> (String, Vec<u8>) {
-    let request = Request { body: vec![b'x'; 70_000], ..Request::new("POST", "/", "proofload.test") };
+    let request = RequestSpec { body: vec![b'x'; 70_000], ..RequestSpec::new("POST", "/", "proofload.test") };
     let arena = Arc::new(RequestArena::render(&[request], &crate::Users::default()).expect("it can be sent"));
-    let settings = Settings {
+    let settings = WorkerSettings {
         arena: arena.clone(),
         protocol: Protocol::Http2 { streams: REQUESTS },
         tls: None,
@@ -48,7 +48,8 @@ fn outcome(bytes: &[u8], cuts: &[usize]) -> (String, Vec<u8>) {
         sample_every: 1,
         users: None,
     };
-    let (mut check, mut tally) = (Check::new(settings.contracts.clone(), 1), Tally::new(1, false));
+    let (mut check, mut tally) =
+        (ContractCheck::new(settings.contracts.clone(), 1), ThreadTally::new(1, false));
     let mut in_flight = 0;
     let mut http2 = Http2::new(REQUESTS as usize, false);
     let mut said = Vec::new();
@@ -80,7 +81,7 @@ fn outcome(bytes: &[u8], cuts: &[usize]) -> (String, Vec<u8>) {
                 recorder.tally.send(true);
             }
         }
-        is_over = http2.received(piece, recorder) == Effect::Lost;
+        is_over = http2.received(piece, recorder) == ConnectionEffect::Lost;
         if is_over {
             break;
         }
